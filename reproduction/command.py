@@ -15,7 +15,6 @@ import functools
 import glob
 import importlib
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,6 @@ PLAN_FLAGS = {
     "run": (False, "Train missing runs, then judge."),
     "log_dir": ("tensorboard_logs", "The folder of its sweeps."),
     "output": ("", "With --run, the folder for tables and figures."),
-}
-OTHER_FLAGS: dict[str, Mapping[str, tuple[Any, str]]] = {
-    "With --pack, in place of these:": PACK_FLAGS,
-    "With --plan or --run, and those of workers (tfcomp sweep --help):": (
-        PLAN_FLAGS
-    ),
 }
 
 
@@ -68,8 +61,9 @@ def main(name: str, argv: list[str]) -> int:
         return command.Command(__doc__, lambda: values, follow)(program)
     status = _judge(name, program)
     if command.HELP & set(arguments):
-        for title, table in OTHER_FLAGS.items():
-            print(f"\n{command.format_help(title, make_flags(table))}")
+        title = "With --plan or --run, and those of workers:"
+        print(f"\n{command.format_help(title, make_flags(PLAN_FLAGS))}")
+        print("\nWith --pack: --runs, and the folder for the packed files.")
     return status
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reproduction.claims.evidence import SEARCHES, find_studies
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.storage import files
-from tfcomp.tables.packs import ENDING, KEYS, NULL, read_pack
+from tfcomp.tables.packs import ENDING, KEYS, NULL
 from tfcomp.tables.read import print_left_out, read_results
 
 if TYPE_CHECKING:
@@ -57,12 +57,11 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         output: The folder for the files.
 
     Returns:
-        The files that are new.
+        The packs that are new, and all tables of studies.
 
     Raises:
         ConfigError: If there is nothing to pack.
-        RunError: If two sweeps have one name, or a file that is there has runs
-            that would be lost.
+        RunError: If two sweeps have one name.
     """
     studies = find_studies(patterns)
     results = read_results(patterns, history=False, without=studies)
@@ -71,7 +70,8 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         rule = "must match finished runs or studies"
         raise ConfigError("runs", rule, ",".join(patterns))
     for study, rows in runs.groupby("study"):
-        check_sweep(output / f"{study}{ENDING}", rows)
+        if len({Path(folder).parent for folder in rows["folder"]}) > 1:
+            raise RunError(f"--runs: two sweeps have the name {study}")
     print_left_out(results.notes)
 
     written = []
@@ -82,24 +82,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         if is_new:
             written.append(path)
     for folder in studies:
-        target = output / folder.name / SEARCHES
-        content = (folder / SEARCHES).read_bytes()
-        if not target.exists() or target.read_bytes() != content:
-            files.make_folder(target.parent)
-            files.write_bytes(target, content)
-            written.append(target)
+        target = files.make_folder(output / folder.name) / SEARCHES
+        files.write_bytes(target, (folder / SEARCHES).read_bytes())
+        written.append(target)
     return written
-
-
-def check_sweep(path: Path, rows: DataFrame) -> None:
-    """Raises a RunError if a pack would mix two sweeps, or lose runs."""
-    folders = {Path(folder).parent for folder in rows["folder"]}
-    if len(folders) > 1:
-        raise RunError(f"--runs: two sweeps have the name {path.name}")
-    if not path.exists():
-        return
-    packed = {run.row["run"] for run in read_pack(path)}
-    lost = packed.difference(rows["run"])
-    if lost:
-        rule = f"must keep the runs of {path}, but {len(lost)} are not"
-        raise RunError(f"--pack {rule} among --runs: name another folder")

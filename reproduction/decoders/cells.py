@@ -23,8 +23,7 @@ MIN_FITTED = 0.5  # share of the runs
 # Squares and ellipses look the same after a turn: on other shapes held-out
 # images are also in training.
 DISTINCT = "heart,triangle,l"
-COMPOSED = {"sum": "sums", "product": "products", "occlusion": "occlusions"}
-FAMILIES = (*COMPOSED.values(), "bumps", "sprites", "sprites, undetermined")
+UNDETERMINED = "sprites, undetermined"
 # Flags that decide the images of a split.
 IMAGE_FLAGS = ["grid_size", "num_positions", "sigma", "data_hash"]
 SCORES = "^(id|ood|r2|references|certificate)/"
@@ -51,8 +50,15 @@ def read_table(results: Results) -> pd.DataFrame:
     if table.empty:
         return table
 
-    table["split"] = table.apply(describe_split, axis=1)
-    table["family"] = table.apply(find_family, axis=1)
+    is_composed = table["dataset"] == "composed"
+    data = table["dataset"].where(~is_composed, table["composition"])
+    table["split"] = data + " " + table["region"]
+    table["family"] = data
+    certified = "certificate/1/certified"
+    if certified in table:
+        is_open = (data == "sprites") & (table[certified] < 1)
+        table.loc[is_open, "family"] = UNDETERMINED
+
     images = [table[name] for name in ("split", *IMAGE_FLAGS)]
     for subset in ("id", "ood"):
         # Runs that lack R² have it from their error and from the error of the
@@ -61,29 +67,8 @@ def read_table(results: Results) -> pd.DataFrame:
         r2 = table[f"r2/{subset}"]
         mean_error = (error / (1 - r2)).groupby(images).transform("median")
         table[f"r2/{subset}"] = r2.fillna(1 - error / mean_error)
-        table[f"mean_error/{subset}"] = mean_error
+    table["mean_error"] = mean_error
     return table
-
-
-def describe_split(run: pd.Series) -> str:
-    """Describes data and region, as `bumps corner:9`."""
-    if run["dataset"] == "composed":
-        _, _, support = run["region"].partition("wiedemer:")
-        return f"{run['composition']} {support.partition(':x_')[0]}"
-    data = {"gaussian_bumps": "bumps"}.get(run["dataset"], run["dataset"])
-    return f"{data} {run['region']}"
-
-
-def find_family(run: pd.Series) -> str:
-    """Finds the column of a run: one of `FAMILIES`, or its dataset."""
-    if run["dataset"] == "composed":
-        return COMPOSED[run["composition"]]
-    if run["dataset"] == "gaussian_bumps":
-        return "bumps"
-    is_determined = run.get("certificate/1/certified", 1.0) == 1
-    if run["dataset"] == "sprites" and not is_determined:
-        return "sprites, undetermined"
-    return str(run["dataset"])
 
 
 def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
@@ -135,7 +120,7 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     The mean of the held-out images, which has 0, is one of them.
     """
     errors = runs.filter(regex="^references/[^/]*/ood$").mean()
-    r2 = 1 - errors / runs["mean_error/ood"].mean()
+    r2 = 1 - errors / runs["mean_error"].mean()
     names = r2.index.str.split("/").str[1]
     predictors = r2.set_axis(names).dropna()
     predictors["held_out_mean"] = 0.0

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from reproduction.decoders.cells import FAMILIES
 from tfcomp.figures.exhibits import figure_to_png, use_own_style
 from tfcomp.figures.layout import make_figure
 
@@ -22,7 +21,7 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
         rows: The result of `judge_splits`.
         families: The result of `average_families`.
     """
-    names = list_families(families)
+    names = sorted(set(families["family"]))
     lines = [["decoder", *names], ["---"] * (len(names) + 1)]
     for decoder in list_decoders(families):
         cells = [format_cell(families, family, decoder) for family in names]
@@ -34,13 +33,6 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
     lines.append(["best predictor without a network", *bounds])
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return TEMPLATE.read_text("utf-8").replace("{table}", table)
-
-
-def list_families(families: pd.DataFrame) -> list[str]:
-    """Lists the families that were run, other datasets last."""
-    present = set(families["family"])
-    others = sorted(present.difference(FAMILIES))
-    return [name for name in FAMILIES if name in present] + others
 
 
 def list_decoders(families: pd.DataFrame) -> list[str]:
@@ -69,7 +61,7 @@ def plot_families(families: pd.DataFrame) -> bytes:
     Args:
         families: The result of `average_families`.
     """
-    names = list_families(families)
+    names = sorted(set(families["family"]))
     decoders = list_decoders(families)[::-1]
     size = (1.9 * len(names) + 1.4, 0.26 * len(decoders) + 1.2)
     figure = make_figure(size, layout="constrained")

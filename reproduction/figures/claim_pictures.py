@@ -5,7 +5,7 @@ A point is a seed and a tick is the mean over seeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +30,7 @@ from reproduction.claims.page import judge_claims
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import Series
+    from pandas import DataFrame, Series
 
 CODES = ("bump", "ramp")
 COLORS = {"networks": "#b2182b", ALL: "#2166ac", UNTRAINED: "#777777"}
@@ -47,6 +47,7 @@ SYMPTOMS = (
     ("C21", "share of OOD images with two", "C21: several\npeaks"),
 )
 Samples = Mapping[str, "Series"]
+Panels = dict[str, dict[str, "Series"]]  # by label, and by name of the runs
 
 
 def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
@@ -155,27 +156,20 @@ def draw_cures(evidence: Evidence) -> dict[str, Figure]:
     return {caption: figure}
 
 
-def read_penalties(evidence: Evidence) -> dict[str, dict[str, Series]]:
-    """Reads the panels of penalties: by their labels, by penalties, by seed."""
-    errors = {}
-    ranks = {}
-    spreads = {}
+def read_penalties(evidence: Evidence) -> Panels:
+    """Reads the panels of penalties."""
     runs = select_penalties(evidence, c23_effective_rank.SEEDS)
-    for name, tried in runs.items():
-        fitted = evidence.fitted(tried)
-        errors[name] = np.log10(evidence.score(fitted, "ood/relative_mse"))
-        ranks[name] = c23_effective_rank.read_rank(evidence, fitted)
-        stages = evidence.stages(fitted, c13_smoothness.NAMES["all"])
-        spreads[name] = stages.drop(columns="code").mean(axis=1)
-    return {
-        LOG_ERROR: errors,
-        "effective rank": ranks,
-        "sd of log-volume": spreads,
+    fitted = {name: evidence.fitted(tried) for name, tried in runs.items()}
+    readers = {
+        LOG_ERROR: read_log_error,
+        "effective rank": c23_effective_rank.read_rank,
+        "sd of log-volume": c13_smoothness.read_spread,
     }
+    return read_panels(evidence, fitted, readers)
 
 
-def read_stripes(evidence: Evidence) -> dict[str, dict[str, Series]]:
-    """Reads the panels of stripes: by their labels, by data, by seed."""
+def read_stripes(evidence: Evidence) -> Panels:
+    """Reads the panels of stripes."""
     common = {"precision": "float32", "seed": c18_units.SEEDS}
     bumps = evidence.select(**BUMPS_ALONE, **common)
     stripes = evidence.select(**STRIPES, **SHORT, **common, num_bumps=0)
@@ -185,19 +179,31 @@ def read_stripes(evidence: Evidence) -> dict[str, dict[str, Series]]:
         "stripes": evidence.placed(stripes),
         "stripes, 50 bumps": evidence.placed(both),
     }
-    errors = {}
-    warps = {}
-    units = {}
-    for name, own in runs.items():
-        errors[name] = np.log10(evidence.score(own, "ood/relative_mse"))
-        warps[name] = read_late(evidence, own)
-        stages = evidence.stages(own, "product_less_sum")
-        units[name] = stages.drop(columns=["code", "image"]).iloc[:, -1]
-    return {
-        LOG_ERROR: errors,
-        "warp, late stages": warps,
-        "product less sum units, last hidden stage": units,
+    readers = {
+        LOG_ERROR: read_log_error,
+        "warp, late stages": read_late,
+        "product less sum units, last hidden stage": c18_units.read_last,
     }
+    return read_panels(evidence, runs, readers)
+
+
+def read_panels(
+    evidence: Evidence,
+    runs: Mapping[str, DataFrame],
+    readers: Mapping[str, Callable[[Evidence, DataFrame], Series]],
+) -> Panels:
+    """Reads a panel by each reader, with a sample of each kind of runs."""
+    panels: Panels = {}
+    for label, read in readers.items():
+        panels[label] = {
+            name: read(evidence, own) for name, own in runs.items()
+        }
+    return panels
+
+
+def read_log_error(evidence: Evidence, runs: DataFrame) -> Series:
+    """Reads log10 of the OOD error of each run."""
+    return np.log10(evidence.score(runs, "ood/relative_mse"))
 
 
 DRAWERS = {"symptoms": draw_symptoms, "cures": draw_cures}

@@ -25,7 +25,7 @@ from reproduction.figures.paper_figure import (
     select_runs,
 )
 from tfcomp.config.command import Command
-from tfcomp.config.errors import ConfigError, RunError, suggest
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.quiet import quiet_startup
 from tfcomp.config.run_config import split_names
 from tfcomp.storage.files import make_folder, write_bytes, write_text
@@ -47,11 +47,8 @@ FLAGS = {
     "output": ("paper_figures", "The folder for the figures and index.md."),
     "only": (
         "",
-        "Figures to draw, separated by commas, or the beginning of their "
-        "names, as 2 for 2a_d, 2e and 2f; by default all.",
+        "Figures to draw, as 3e, separated by commas; by default all.",
     ),
-    "format": ("png", "png or pdf."),
-    "width": ("", "column (3.25 inches) or page (6.75); by default as needed."),
 }
 DPI = 200  # twice the resolution of the reports
 
@@ -59,47 +56,37 @@ DPI = 200  # twice the resolution of the reports
 def draw_figures(settings: dict[str, Any]) -> int:
     """Draws the figures that have runs, and lists the missing runs."""
     check_folder("output", settings["output"])
-    figures = choose_figures(split_names(settings["only"]) or [""])
-    if settings["format"] not in ("png", "pdf"):
-        rule = "must be png or pdf"
-        raise ConfigError("format", rule, settings["format"])
+    names = split_names(settings["only"]) or list(read_figures())
+    figures = choose_figures(names)
     evidence = read_some_evidence(settings["runs"])
     # Imported here: bad flags must be answered without matplotlib.
     from tfcomp.figures.exhibits import use_own_style
-    from tfcomp.figures.layout import fit_width
 
     output = Path(settings["output"])
-    with use_own_style(), fit_width(settings["width"]):
-        write_figures(figures, evidence, output, settings["format"])
+    with use_own_style():
+        write_figures(figures, evidence, output)
     print_left_out(evidence.notes)
     print(f"\nindex  {output / 'index.md'}")
     return 0
 
 
 def choose_figures(names: Sequence[str]) -> list[PaperFigure]:
-    """Chooses the figures of some names, or whose names begin with them."""
+    """Chooses figures by their names; raises a ConfigError for others."""
     figures = read_figures()
-    chosen = []
-    for name in names:
-        if name in figures:
-            chosen.append(figures[name])
-            continue
-        matches = [figures[n] for n in figures if n.startswith(name)]
-        if not matches:
-            hint = suggest(name, figures) or f" of {'; '.join(figures)}"
-            raise ConfigError("only", f"must name figures{hint}", name)
-        chosen += matches
-    return chosen
+    unknown = set(names).difference(figures)
+    if unknown:
+        rule = f"must be among {', '.join(figures)}"
+        raise ConfigError("only", rule, min(unknown))
+    return [figures[name] for name in names]
 
 
 def write_figures(
     figures: Sequence[PaperFigure],
     evidence: Evidence,
     output: Path,
-    ending: str = "png",
 ) -> None:
     """Writes figures as they are drawn, and `index.md`."""
-    from tfcomp.figures.exhibits import figure_to_pdf, figure_to_png
+    from tfcomp.figures.exhibits import figure_to_png
 
     make_folder(output)
     pages = ["# Figures of the paper"]
@@ -110,12 +97,8 @@ def write_figures(
             draw_pictures(figure, groups, evidence), 1
         ):
             slug = figure.name.replace("-", "_")
-            file = f"fig_{slug}_{number}.{ending}"
-            if ending == "pdf":
-                content = figure_to_pdf(plot)
-            else:
-                content = figure_to_png(plot, 256, DPI)
-            write_bytes(output / file, content)
+            file = f"fig_{slug}_{number}.png"
+            write_bytes(output / file, figure_to_png(plot, 256, DPI))
             lines += [f"![{figure.name}]({file})", caption]
         for label in figure.needs:
             lines.append(describe_runs(label, groups))
@@ -156,19 +139,19 @@ def draw_picture(
     evidence: Evidence,
 ) -> Drawn:
     """Draws a picture of `figures.toml`; nothing without its runs."""
-    with quiet_startup():  # datasets import TensorFlow
-        if kind in NETWORKS:
+    if kind in NETWORKS:
+        with quiet_startup():  # TensorFlow
             from reproduction.figures import network_pictures
 
-            networks = find_networks(groups)
-            return network_pictures.DRAWERS[kind](networks, *arguments)
-        if kind == "claims":
-            from reproduction.figures import claim_pictures
+        networks = find_networks(groups)
+        return network_pictures.DRAWERS[kind](networks, *arguments)
+    if kind == "claims":
+        from reproduction.figures import claim_pictures
 
-            return claim_pictures.DRAWERS[arguments[0]](evidence)
-        from reproduction.figures import score_pictures
+        return claim_pictures.DRAWERS[arguments[0]](evidence)
+    from reproduction.figures import score_pictures
 
-        return score_pictures.DRAWERS[kind](evidence, groups, *arguments)
+    return score_pictures.DRAWERS[kind](evidence, groups, *arguments)
 
 
 def plot_paper(
@@ -177,7 +160,7 @@ def plot_paper(
     """Draws the pictures of a figure of the paper, by caption.
 
     Args:
-        name: As `3e`, or the beginning of names, as `2`.
+        name: As `3e`.
         *runs: Folders of runs, packed evidence, and published models, whose
             networks are drawn; patterns with *.
         width: `column` (3.25 inches), `page` (6.75), or inches.
@@ -202,12 +185,14 @@ def plot_paper(
     evidence = Evidence()
     if runs:
         evidence = read_some_evidence(",".join(map(str, runs)))
-    plots: dict[str, Figure] = {}
+    (figure,) = choose_figures([name])
+    groups = select_runs(figure, evidence)
+    plots = {}
     with fit_width(width):
-        for figure in choose_figures([name]):
-            groups = select_runs(figure, evidence)
-            plots.update(draw_pictures(figure, groups, evidence))
-    return {text: p for text, p in plots.items() if isinstance(p, Plot)}
+        for caption, plot in draw_pictures(figure, groups, evidence):
+            if isinstance(plot, Plot):
+                plots[caption] = plot
+    return plots
 
 
 main = Command(__doc__, FLAGS, draw_figures)

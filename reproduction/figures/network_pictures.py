@@ -18,6 +18,7 @@ from tfcomp.figures.pictures import (
     choose_spread,
     describe_points,
     get_pixel_mask,
+    picture_error_curve,
     picture_maps,
 )
 from tfcomp.metrics.run_analysis import RunAnalysis
@@ -115,13 +116,10 @@ def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
     return regressors @ np.linalg.lstsq(regressors, target, rcond=None)[0]
 
 
-def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
-    """Shows the units of some stages (by default all) that vary most."""
-    names = [f"stage_{number}" for number in stages]
+def show_units(analysis: RunAnalysis) -> list[Exhibit]:
+    """Shows the units of every hidden stage that vary most."""
     exhibits = []
-    for stage in names or analysis.stages[1:-1]:
-        if stage not in analysis.shown_units:
-            continue
+    for stage in analysis.stages[1:-1]:
         units, maps = analysis.shown_units[stage]
         panels = {}
         for unit, values in zip(units, maps, strict=True):
@@ -130,6 +128,15 @@ def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
             figure = picture_maps(analysis.dataset, panels, "activation")
             exhibits.append(make_exhibit("units", figure, stage=stage))
     return exhibits
+
+
+def show_error_curve(analysis: RunAnalysis) -> list[Exhibit]:
+    """Shows the error at every value of a factor with a gap."""
+    if not analysis.gaps:
+        return []
+    figure = picture_error_curve(analysis.dataset, analysis.evaluation)
+    factor = analysis.curves[0].factor.name
+    return [make_exhibit("error_curve", figure, factor=factor)]
 
 
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
@@ -151,8 +158,7 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         show_embedding(analysis, factor)[1] for factor in analysis.embeddings
     ],
     "units": show_units,
-    "first units": lambda analysis: show_units(analysis, 0),
-    "early and late units": lambda analysis: show_units(analysis, 0, 3),
+    "error curve": show_error_curve,
     "gap": lambda analysis: [
         gap_section.make_images(*gap)
         for gap in gap_section.list_scored_gaps([analysis])

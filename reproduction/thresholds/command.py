@@ -39,7 +39,6 @@ from tfcomp.storage import files
 from tfcomp.storage.code_version import compute_code_version, hash_modules
 from tfcomp.storage.output_folders import check_run_folders
 from tfcomp.sweeps.grid import (
-    MAX_ITEMS,
     MAX_SEEDS,
     SeedSettings,
     compute_hash,
@@ -364,14 +363,6 @@ class ThresholdSearches(Workload):
         lines += run_flags.list_flag_lines(case.settings)
         return case.base, run_search, lines
 
-    def describe_result(self, case: Case) -> str:
-        row = case.read_row()
-        if row is None:
-            return case.describe()
-        start = "from" if row["reached"] else "not reached up to"
-        count = f"{start} {row['num_bumps']} bumps"
-        return f"{case.describe()}: {row['criterion']} {count}"
-
     def list_rows(self) -> list[Row]:
         """Lists the rows of all finished searches."""
         rows = [case.read_row() for case in self.items]
@@ -432,11 +423,6 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
             rule = "must be left out: a threshold search decides it"
             raise ConfigError(name, rule, values[name])
     kinds = split_names(settings.kinds)
-    count = len(kinds) * len(settings.sizes) * settings.seeds
-    if count > MAX_ITEMS:
-        rule = f"must make at most {MAX_ITEMS} searches"
-        raise ConfigError("seeds", rule, settings.seeds)
-
     cases = []
     # Large grids first: they take the longest.
     sizes = sorted(settings.sizes, reverse=True)

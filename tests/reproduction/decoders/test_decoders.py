@@ -130,7 +130,7 @@ def test_families() -> None:
     expected = np.mean([GOOD, poor])
     assert sprites["r2"] == pytest.approx(expected)
     assert (sprites["composing"], sprites["splits"]) == (1, 2)
-    assert rows.loc["sprites, undetermined", "composing"] == 1
+    assert rows.loc[cells.UNDETERMINED, "composing"] == 1
 
 
 def test_the_page_is_that_of_the_evidence(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from reproduction.figures import command, network_pictures, score_pictures
 from reproduction.figures.claim_pictures import DRAWERS as CLAIMS
 from reproduction.figures.network_pictures import EACH, draw_each
 from reproduction.figures.paper_figure import read_figures, select_runs
-from reproduction.figures.score_pictures import DATA, STAGES
+from reproduction.figures.score_pictures import STAGES
 from tests.reproduction.claims.worlds import plant_run
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -22,7 +22,7 @@ FIGURES = read_figures()
 ROOT = Path(__file__).parents[3]
 NAMES = """
     1a 1b 1c 1d 1e 2a-d 2e 2f 3a 3bc 3d 3e 4a 4b 4c 4d 4e 4f 5 6 7a 7b 8 9a 9b
-    9cd 10 11 12 13 14 15 N H symptoms cures
+    9cd 10 11 12 13 14 15 H symptoms cures
 """
 
 
@@ -33,7 +33,7 @@ def evidence() -> Evidence:
 
 def test_every_figure_of_the_paper_is_declared() -> None:
     assert list(FIGURES) == NAMES.split()
-    names = {"each": EACH, "data": DATA, "stages": STAGES, "claims": CLAIMS}
+    names = {"each": EACH, "stages": STAGES, "claims": CLAIMS}
     drawers = score_pictures.DRAWERS | network_pictures.DRAWERS
     for figure in FIGURES.values():
         for picture in figure.pictures:
@@ -42,9 +42,7 @@ def test_every_figure_of_the_paper_is_declared() -> None:
             assert argument in names.get(kind, [argument])
 
 
-@pytest.mark.parametrize(
-    ("name", "count"), [("3e", 1), ("4c", 2), ("9a", 1), ("13", 3), ("N", 1)]
-)
+@pytest.mark.parametrize(("name", "count"), [("3e", 1), ("4c", 2), ("13", 3)])
 def test_scores_are_drawn_without_networks(
     name: str, count: int, tmp_path: Path, evidence: Evidence
 ) -> None:
@@ -91,17 +89,15 @@ def test_nothing_is_drawn_without_runs(tmp_path: Path) -> None:
     assert "Missing: rotated digit" in text
 
 
-def test_pictures_of_a_network_and_of_data(
-    smoke_run: RunConfig, tmp_path: Path
-) -> None:
+def test_pictures_of_a_network(smoke_run: RunConfig, tmp_path: Path) -> None:
     networks = {"bump": Path(smoke_run.run_dir)}
     for name in EACH.keys() - {"manifold", "grams"}:
         drawn = draw_each(networks, name)
-        has_none = name in ("embeddings", "profiles", "gap")  # of other models
-        assert bool(drawn) is not has_none
+        # Those of other models.
+        others = ("embeddings", "profiles", "gap", "error curve")
+        assert bool(drawn) is (name not in others)
         assert all(caption.startswith("bump. ") for caption in drawn)
     assert len(network_pictures.draw_outputs(networks, "bump")) == 1
-    assert len(command.plot_paper("4a")) == 1
 
 
 def test_a_damaged_network_stops_nothing(
@@ -114,17 +110,15 @@ def test_a_damaged_network_stops_nothing(
     (tmp_path / "metrics.json").write_text(json.dumps(metrics))
     (tmp_path / "model.keras").write_text("no model")
     given = [f"--runs={tmp_path}", f"--output={tmp_path / 'figures'}"]
-    assert command.main(["", *given, "--only=1e,4a"]) == 0
+    assert command.main(["", *given, "--only=1e"]) == 0
     assert "model.keras" in capsys.readouterr().err
-    assert (tmp_path / "figures" / "fig_4a_1.png").exists()
+    assert (tmp_path / "figures" / "index.md").exists()
 
 
 @pytest.mark.parametrize(
     "flags",
     [
         ["--only=1z"],
-        ["--only=1a", "--format=svg"],
-        ["--only=1a", "--width=a4", f"--runs={ROOT}/reproduction/evidence"],
         ["--output="],
         ["--runs=nowhere"],
     ],

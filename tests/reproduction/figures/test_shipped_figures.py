@@ -29,10 +29,6 @@ def read(path: Path) -> np.ndarray:
             "reproduction/evidence",
             {"symptoms": "fig_symptoms_1", "cures": "fig_cures_1"},
         ),
-        (
-            "reproduction/evidence/sweep_error_map.csv.xz",
-            {"N": "fig_N_1"},
-        ),
         pytest.param(
             "saved_models/published/paper",
             {
