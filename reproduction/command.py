@@ -63,7 +63,8 @@ def main(name: str, argv: list[str]) -> int:
     if command.HELP & set(arguments):
         title = "With --plan or --run, and those of workers:"
         print(f"\n{command.format_help(title, make_flags(PLAN_FLAGS))}")
-        print("\nWith --pack: --runs, and the folder for the packed files.")
+        title = "With --pack, in place of these:"
+        print(f"\n{command.format_help(title, make_flags(PACK_FLAGS))}")
     return status
 
 

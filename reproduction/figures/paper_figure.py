@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduction.claims.c19_interpolation import DIGIT
-from reproduction.claims.c22_hard_rendering import HARD
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.networks import (
     BUMPS,
@@ -83,6 +81,10 @@ def find_networks(groups: Groups) -> dict[str, Path]:
 
 def list_needs() -> dict[str, dict[str, Flags]]:
     """Lists flags of runs by label, by the name of what a figure needs."""
+    # Imported here: bad flags must be answered without pandas.
+    from reproduction.claims.c19_interpolation import DIGIT
+    from reproduction.claims.c22_hard_rendering import AXES, HARD
+
     bumps_alone = BUMPS | {"model": "cnn", "encoding": "bump"}
     low_rank = BUMPS | {"model": "low_rank"}
     # At this width there are networks of all depths.
@@ -104,10 +106,7 @@ def list_needs() -> dict[str, dict[str, Flags]]:
         for name in ("none", "both"):
             flags = low_rank | PENALTIES[name] | {"region": region}
             needs[f"low rank {place}"][f"{place}, {name}"] = flags
-        for words, axes in {
-            "given": "x:columns,y:rows",
-            "found": "find",
-        }.items():
+        for words, axes in AXES.items():
             flags = HARD | {"axes": axes, "region": region}
             needs["hard rendering"][f"{place}, axes {words}"] = flags
     for count in (0, 10, 50, 100):

@@ -198,7 +198,7 @@ def test_new_seeds_are_searched_and_finished_ones_are_not(
 
 def test_a_result_is_named_by_what_decides_it() -> None:
     case = make_case("bumps")
-    paths = {case.path, make_case("bumps", "--target=.8").path}
+    paths = {case.path, make_case("bumps", "--target=.7").path}
     paths.add(make_case("bumps", "--steps=7").path)
     paths.add(make_case("bumps", "--first_seed=1").path)
     assert len(paths) == 4
