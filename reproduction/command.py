@@ -1,21 +1,20 @@
 """Judges finished runs, trains missing ones, or packs their evidence.
 
-    python -m reproduction.claims --plan --runs=reproduction/evidence
+    python -m reproduction.claims --plan
     python -m reproduction.claims --run --workers=2 --output=report
     python -m reproduction.claims --runs='tensorboard_logs/*' --pack=packed
 
-`--plan` lists the runs of a study, the number of finished ones and the
-remaining time. `--run` trains missing runs, continues after an interruption,
-and judges. `--pack` makes one file of every sweep, with flags, scores and
-versions of its finished runs, and without weights; it gives the same verdicts
-in seconds and without TensorFlow.
+`--plan` lists the runs of a study with the number of finished ones. `--run`
+trains missing runs, continues after an interruption, and judges. `--pack` makes
+one file of every sweep, with flags, scores and versions of its finished runs,
+and without weights; it gives the same verdicts in seconds and without
+TensorFlow.
 """
 
 import functools
 import glob
 import importlib
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +33,7 @@ PLAN_FLAGS = {
     "plan": (False, "List the runs of the study; run nothing."),
     "run": (False, "Train missing runs, then judge."),
     "log_dir": ("tensorboard_logs", "The folder of its sweeps."),
-    "runs": ("", "Evidence with measured times of training."),
     "output": ("", "With --run, the folder for tables and figures."),
-}
-OTHER_FLAGS: dict[str, Mapping[str, tuple[Any, str]]] = {
-    "With --pack, in place of these:": PACK_FLAGS,
-    "With --plan or --run, and those of workers (tfcomp sweep --help):": (
-        PLAN_FLAGS
-    ),
 }
 
 
@@ -51,7 +43,12 @@ def run(name: str) -> None:
 
 
 def main(name: str, argv: list[str]) -> int:
-    """Judges, packs, plans or trains; returns the exit status."""
+    """Judges, packs, plans or trains; returns the exit status.
+
+    Args:
+        name: The study, as `claims`.
+        argv: The name of the program and its flags.
+    """
     arguments = argv[1:]
     program = [f"python -m reproduction.{name}", *arguments]
     given = {argument.lstrip("-").partition("=")[0] for argument in arguments}
@@ -64,8 +61,10 @@ def main(name: str, argv: list[str]) -> int:
         return command.Command(__doc__, lambda: values, follow)(program)
     status = _judge(name, program)
     if command.HELP & set(arguments):
-        for title, table in OTHER_FLAGS.items():
-            print(f"\n{command.format_help(title, make_flags(table))}")
+        title = "With --plan or --run, and those of workers:"
+        print(f"\n{command.format_help(title, make_flags(PLAN_FLAGS))}")
+        title = "With --pack, in place of these:"
+        print(f"\n{command.format_help(title, make_flags(PACK_FLAGS))}")
     return status
 
 
@@ -75,16 +74,18 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
     check_folder("log_dir", settings["log_dir"])
     works = list_works(PLANS[name], f"--log_dir={settings['log_dir']}")
     if settings["plan"]:
-        print(describe_plan(works, settings["runs"], options.workers))
+        print(describe_plan(works))
         return 0
+
     failures = run_all(works, options)
     for line in failures:
         print(f"failed   {line}", file=sys.stderr)
     if name != "thresholds":  # searches write their tables themselves
-        paths = [glob.escape(str(w.folder)) for w in works if w.folder.exists()]
+        folders = [work.folder for work in works if work.folder.exists()]
+        runs = ",".join(glob.escape(str(folder)) for folder in folders)
         output = settings["output"] or f"{name}_report"
-        given = [f"--runs={','.join(paths)}", f"--output={output}"]
-        _judge(name, [f"python -m reproduction.{name}", *given])
+        program = [f"python -m reproduction.{name}"]
+        _judge(name, [*program, f"--runs={runs}", f"--output={output}"])
     return 1 if failures else 0
 
 

@@ -17,7 +17,7 @@ from reproduction.claims.networks import (
     judge_symptom,
     read_score,
 )
-from tfcomp.statistics.limits import AT_MOST_ONE
+from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
 
 SEEDS = range(300, 310)
 SHARING = "sharing_far_r2_centered"
@@ -28,9 +28,8 @@ RIVALS = {
 NOTE = """
 Points at least 4 steps inside the square. With bump codes untrained networks
 have {rows[0].controls[untrained].number.mean:.2f} as well, so that training
-does not make outputs superpositions. With ramp codes outputs are nearly
-blank: their highest pixel is .023 of a bump, and all 495 memories together
-explain 18 % of them.
+does not make outputs superpositions. {rows[3].number.mean:.0%} of the outputs
+have no peak with bump codes, and {rows[7].number.mean:.0%} with ramp codes.
 """
 
 
@@ -58,6 +57,17 @@ def judge(evidence: Evidence) -> Iterator[Row]:
                 bound="> 0",
                 shown=False,
             )
+        yield judge_symptom(
+            evidence,
+            flags,
+            SEEDS,
+            read=read_score("no_peak_ood"),
+            part=code,
+            quantity="share of OOD images without any peak",
+            bound="",
+            limits=SHARE,
+            shown=False,
+        )
 
 
 def read_margin(rival: str) -> Reader:

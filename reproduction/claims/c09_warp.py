@@ -17,10 +17,8 @@ from tfcomp.statistics.limits import CORRELATION
 
 SEEDS = range(300, 310)
 NOTE = """
-Log-volumes also fall where activations fade. This is not excluded: with bump
-codes log V less twice the log contrast was -.02 to .10 in one published
-network, where log V alone reached 2.5. The corrected volume of all networks
-is missing.
+Log-volumes also fall where activations fade, which is not excluded: log-volumes
+that are corrected for contrast are missing.
 """
 
 

@@ -28,6 +28,14 @@ def is_alive(evidence: Evidence, runs: pd.DataFrame) -> np.ndarray:
     return (dead < 1).to_numpy()
 
 
+def read_spread(
+    evidence: Evidence, runs: pd.DataFrame, name: str = NAMES["all"]
+) -> pd.Series:
+    """Reads the sd of log-volumes over points, as a mean over stages."""
+    stages = evidence.stages(runs, name).drop(columns="code")
+    return stages.mean(axis=1)
+
+
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     runs = select_penalties(evidence, SEEDS)
@@ -36,8 +44,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
         for penalties in ("none", "both"):
             chosen = evidence.fitted(runs[penalties])
             chosen = chosen[is_alive(evidence, chosen)]
-            stages = evidence.stages(chosen, name).drop(columns="code")
-            means.append(stages.mean(axis=1))
+            means.append(read_spread(evidence, chosen, name))
         yield judge_number(
             part=f"none less both, {points} points",
             quantity="sd of log-volume",

@@ -5,13 +5,14 @@ Figure 4c.
 scaling is linear"
 """
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
-from reproduction.claims.evidence import TOTAL, Evidence, ThresholdStudy
+from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Interval, Row
+from reproduction.thresholds.laws import fit_law
 
 STUDIES = {
     "small CNN": "threshold_small",
@@ -31,36 +32,34 @@ CNN).
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     for network, name in STUDIES.items():
-        for study in evidence.studies:
-            if study.path.name != name:
-                continue
-            for kind, words in KINDS.items():
-                yield judge_slope(study, kind, f"{words}, {network}")
+        if name not in evidence.studies:
+            continue
+        for kind, words in KINDS.items():
+            searches = evidence.studies[name].query(
+                "kind == @kind and criterion == 'position_accuracy'"
+            )
+            yield judge_slope(searches, f"{words}, {network}", kind == "bumps")
 
 
-def judge_slope(study: ThresholdStudy, kind: str, part: str) -> Row:
-    """Reports the power law of a study, and other laws that fit as well."""
-    slopes, searches = study.slopes, study.thresholds
-    is_asked = (slopes["kind"] == kind) & (slopes["quantity"] == TOTAL)
-    slopes = slopes[is_asked & (slopes["criterion"] == "position_accuracy")]
-    slope = slopes.iloc[0]
-    searches = searches[searches["kind"] == kind]
-    searches = searches[searches["criterion"] == "position_accuracy"]
-    logs = searches[TOTAL].astype(float).map(math.log)
-    means = logs.groupby(searches["grid_size"]).mean().map(math.exp)
-    errors = fit_laws(means.index.to_numpy(float), means.to_numpy())
-    fits = ", ".join(f"{law} {error:.3f}" for law, error in errors.items())
+def judge_slope(searches: pd.DataFrame, part: str, shown: bool) -> Row:
+    """Reports the power law of searches, and other laws that fit as well."""
+    means, law = fit_law(searches)
+    sizes = np.array([mean.size for mean in means], float)
+    counts = np.array([mean.mean for mean in means])
+    errors = fit_laws(sizes, counts)
+    fits = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
+    number = Interval()
+    if law is not None and law.low is not None and law.high is not None:
+        number = Interval(law.slope, law.low, law.high, len(means))
     return Row(
         part=part,
         quantity="slope of examples, log-log",
         bound="",
-        number=Interval(
-            slope["slope"], slope["low"], slope["high"], len(means)
-        ),
+        number=number,
         tried=len(means),
         holds="open",
         specific="-",
-        shown=kind == "bumps",
+        shown=shown,
         note=fits,
     )
 

@@ -23,6 +23,12 @@ all].number.mean:.2f}.
 """
 
 
+def read_last(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
+    """Reads products less sums at the last hidden stage."""
+    stages = evidence.stages(runs, "product_less_sum")
+    return stages.drop(columns=["code", "image"]).iloc[:, -1]
+
+
 def rise(
     evidence: Evidence, runs: pd.DataFrame, when: str = "end"
 ) -> pd.Series:

@@ -3,54 +3,33 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduction.groups import Group, group_runs
+import numpy as np
+
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.settings import split_names
 from tfcomp.storage import files
 from tfcomp.storage.run_folder import find_folders
-from tfcomp.tables.flatten import Flags, parse_run_flags
 from tfcomp.tables.read import Results, read_results
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-# The number that threshold searches count: all examples, stripes included.
-TOTAL = "num_examples"
-# Columns that identify a search; one with two criteria has two rows.
-SEARCH = ["kind", "region", "grid_size", "seed"]
-# The files of a threshold study that are read, with the columns of each.
-TABLES = {
-    "thresholds.csv": [
-        *SEARCH,
-        *("criterion", "target", "num_bumps", TOTAL, "reached"),
-    ],
-    "slopes.csv": "kind region criterion quantity slope low high not_reached "
-    "note".split(),
-}
-STUDY_FLAGS = "threshold.flags"
+SEARCHES = "thresholds.csv"  # the table of a threshold study
+SEARCH_COLUMNS = [
+    "kind",
+    "criterion",
+    "grid_size",
+    "seed",
+    "num_examples",
+    "reached",
+    "target",
+]
 SUBSETS = ("id", "ood", "id_plus", "ood_plus", "id_test")
-
-
-@dataclass(frozen=True, eq=False)
-class ThresholdStudy:
-    """Searches for the least number of examples that reach a target.
-
-    Attributes:
-        path: Its folder.
-        thresholds: A row for each search and criterion.
-        slopes: A row for each fit of a power law.
-        flags: The flags of its trainings.
-    """
-
-    path: Path
-    thresholds: DataFrame
-    slopes: DataFrame
-    flags: Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +38,14 @@ class Evidence:
 
     Attributes:
         results: The runs, as `tfcomp.read_runs` reads them.
-        studies: Threshold studies.
+        studies: Searches for the least number of examples that reach a target,
+            as tables by the name of their study.
         notes: What was left out, and why.
         any_seed: True to select runs of all seeds, not those that claims name.
     """
 
     results: Results = Results()
-    studies: Sequence[ThresholdStudy] = ()
+    studies: Mapping[str, DataFrame] = field(default_factory=dict)
     notes: Sequence[str] = ()
     any_seed: bool = False
 
@@ -73,11 +53,6 @@ class Evidence:
     def runs(self) -> DataFrame:
         """The flags of each run, by its identity."""
         return self.results.runs.set_index("run")
-
-    @functools.cached_property
-    def groups(self) -> list[Group]:
-        """Runs that differ in their seed alone, for pictures."""
-        return group_runs(self.results.loaded)
 
     @functools.cached_property
     def _tables(self) -> dict[tuple[str, str], DataFrame]:
@@ -88,24 +63,32 @@ class Evidence:
     def _find(self, name: str, when: str) -> DataFrame:
         return self._tables.get((name, when), self.results.numbers.iloc[:0])
 
-    def select(self, **flags: Any) -> DataFrame:
-        """Selects runs by their flags, a row for each.
+    def match(self, **flags: Any) -> DataFrame:
+        """Returns a row for each run with these flags.
 
         Args:
             **flags: The value of each flag; a range or a tuple has several.
-
-        Raises:
-            ValueError: If two of the runs have the same seed.
         """
         runs = self.runs
+        is_asked = np.ones(len(runs), bool)
         for name, value in flags.items():
             if name == "seed" and self.any_seed:
                 continue
             if name not in runs:
                 return runs.iloc[:0]
-            several = isinstance(value, range | tuple)
-            column = runs[name]
-            runs = runs[column.isin(value) if several else column == value]
+            if isinstance(value, range | tuple):
+                is_asked &= runs[name].isin(value).to_numpy()
+            else:
+                is_asked &= (runs[name] == value).to_numpy(bool)
+        return runs[is_asked]
+
+    def select(self, **flags: Any) -> DataFrame:
+        """Selects the runs of one setting, as `match`, by seed.
+
+        Raises:
+            ValueError: If two of the runs have the same seed.
+        """
+        runs = self.match(**flags)
         if runs["seed"].duplicated().any() and not self.any_seed:
             studies = ", ".join(sorted(runs["study"].unique()))
             raise ValueError(f"runs of several settings match: {studies}")
@@ -161,11 +144,11 @@ def read_evidence(patterns: Sequence[str], any_seed: bool = False) -> Evidence:
     """
     results = read_results(patterns, history=False)
     notes = list(results.notes)
-    studies = []
+    studies = {}
     for folder in find_studies(patterns):
         try:
-            studies.append(_read_study(folder))
-        except (OSError, ValueError, RunError) as error:
+            studies[folder.name] = read_searches(folder / SEARCHES)
+        except RunError as error:
             notes.append(f"{folder.name} cannot be read: {error}")
     return Evidence(results, studies, notes, any_seed)
 
@@ -181,28 +164,19 @@ def read_some_evidence(runs: str) -> Evidence:
 
 
 def find_studies(patterns: Sequence[str]) -> list[Path]:
-    """Lists folders with one of the tables of a threshold study."""
-    return find_folders(patterns, lambda names: not names.isdisjoint(TABLES))
+    """Finds the folders of threshold studies, in the order of names."""
+    return find_folders(patterns, lambda names: SEARCHES in names)
 
 
-def _read_study(path: Path) -> ThresholdStudy:
-    file = path / STUDY_FLAGS
-    flags = parse_run_flags(files.read_text(file))[0] if file.exists() else {}
-    thresholds, slopes = (_read_table(path / name) for name in TABLES)
-    return ThresholdStudy(path, thresholds, slopes, flags)
+def read_searches(path: Path) -> DataFrame:
+    """Reads the table of a threshold study, a row for each search.
 
+    Raises:
+        DamagedFileError: If the file is not one.
+    """
+    import pandas as pd
 
-def _read_table(path: Path) -> DataFrame:
-    """Reads the columns of a table; those that it lacks are empty."""
-    import pandas
-
-    if not path.exists():
-        return pandas.DataFrame(columns=TABLES[path.name])
-    # "none" and "NA" are words here.
     try:
-        table = pandas.read_csv(path, keep_default_na=False, na_values=[""])
-    except ValueError as error:
+        return pd.read_csv(path)[SEARCH_COLUMNS]
+    except (ValueError, KeyError) as error:
         raise files.DamagedFileError(path, error) from error
-    if "kind" not in table:
-        raise files.DamagedFileError(path, "it has no column kind")
-    return table.reindex(columns=TABLES[path.name])

@@ -5,10 +5,11 @@ A point is a seed and a tick is the mean over seeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from reproduction.claims import (
     c13_smoothness,
@@ -21,6 +22,7 @@ from reproduction.claims.judge import ALL, UNTRAINED, Row
 from reproduction.claims.networks import (
     BUMPS_ALONE,
     LONG,
+    SHORT,
     STRIPES,
     select_penalties,
 )
@@ -28,11 +30,11 @@ from reproduction.claims.page import judge_claims
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import Series
+    from pandas import DataFrame, Series
 
 CODES = ("bump", "ramp")
 COLORS = {"networks": "#b2182b", ALL: "#2166ac", UNTRAINED: "#777777"}
-NAMES = {"networks": "held out", ALL: ALL, UNTRAINED: UNTRAINED}
+LOG_ERROR = "log10 of OOD error (blank: 0)"
 # The claim, the start of its quantity, and the label of its row.
 SYMPTOMS = (
     ("C1", "OOD error", "C1: log10 of\nOOD error"),
@@ -45,30 +47,30 @@ SYMPTOMS = (
     ("C21", "share of OOD images with two", "C21: several\npeaks"),
 )
 Samples = Mapping[str, "Series"]
+Panels = dict[str, dict[str, "Series"]]  # by label, and by name of the runs
 
 
-def draw_symptoms(found: Any, _: str) -> dict[str, Any]:
-    """Draws a row for each symptom and a column for each code."""
-    import matplotlib.pyplot as plt
+def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
+    """Draws a row for each symptom and a column for each code.
 
-    rows = judge_claims(found.evidence)
+    Args:
+        evidence: As read by `read_evidence`.
+    """
+    rows = judge_claims(evidence)
     if not any(row.number.n for row in rows):
         return {}
-    figure, grid = plt.subplots(
-        len(SYMPTOMS), 2, figsize=(6.75, 7.5), sharex="row", squeeze=False
-    )
-    for axes_row, (claim, start, label) in zip(grid, SYMPTOMS, strict=True):
-        for axes, code in zip(axes_row, CODES, strict=True):
-            row = _find_row(rows, claim, code, start)
-            samples = dict(row.samples) if row is not None else {}
-            if claim == "C1":
-                samples = {n: np.log10(v) for n, v in samples.items()}
-            _draw_lines(axes, samples, list(COLORS), list(COLORS.values()))
-            axes.set_yticks(range(3), NAMES.values() if code == "bump" else [])
+    figure = Figure((6.75, 7.5))
+    grid = figure.subplots(len(SYMPTOMS), 2, sharex="row", squeeze=False)
+    for panels, (claim, start, label) in zip(grid, SYMPTOMS, strict=True):
+        for axes, code in zip(panels, CODES, strict=True):
+            samples = _find_samples(rows, claim, code, start)
+            _plot_lines(axes, samples, COLORS)
+            axes.set_yticks(range(3), [])
             if not samples:
-                axes.text(0.5, 0.5, "no claim", transform=axes.transAxes)
-        axes_row[0].set_ylabel(label, rotation=0, ha="right", va="center")
-        axes_row[0].yaxis.set_label_coords(-0.38, 0.5)
+                _write(axes, 1, "no claim")
+        panels[0].set_yticklabels(["held out", ALL, UNTRAINED])
+        panels[0].set_ylabel(label, rotation=0, ha="right", va="center")
+        panels[0].yaxis.set_label_coords(-0.38, 0.5)
     for axes, code in zip(grid[0], CODES, strict=True):
         axes.set_title(f"{code} code")
     figure.subplots_adjust(0.34, 0.04, 0.98, 0.95, wspace=0.12, hspace=0.55)
@@ -80,55 +82,69 @@ def draw_symptoms(found: Any, _: str) -> dict[str, Any]:
     return {caption: figure}
 
 
-def _find_row(
+def _find_samples(
     rows: Sequence[Row], claim: str, code: str, start: str
-) -> Row | None:
+) -> Samples:
     for row in rows:
         is_asked = row.claim == claim and row.part == code
         if is_asked and row.quantity.startswith(start):
-            return row
-    return None
+            if claim != "C1":
+                return row.samples
+            return {name: np.log10(v) for name, v in row.samples.items()}
+    return {}
 
 
-def _draw_lines(
-    axes: Axes, samples: Samples, names: Sequence[str], colors: Sequence[str]
+def _plot_lines(
+    axes: Axes, samples: Samples, colors: Mapping[str, str]
 ) -> None:
-    """Draws a line of points for each sample, from top to bottom."""
-    for line, (name, color) in enumerate(zip(names, colors, strict=True)):
-        values = samples.get(name)
-        if values is None or not values.notna().any():
-            if samples:
-                axes.text(0, line, " not scored", va="center", fontsize=6)
-            continue
-        axes.plot(
-            values, [line] * len(values), "o", color=color, ms=4, alpha=0.5
-        )
-        axes.plot(values.mean(), line, "|", color=color, ms=13, mew=2)
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    """Plots a line of points for each color, from top to bottom."""
+    for line, (name, color) in enumerate(colors.items()):
+        if name in samples and samples[name].notna().any():
+            values = samples[name]
+            height = [line] * len(values)
+            axes.plot(values, height, "o", color=color, ms=4, alpha=0.5)
+            axes.plot(values.mean(), line, "|", color=color, ms=13, mew=2)
+        elif samples:
+            _write(axes, line, "not scored")
+    axes.set_ylim(len(colors) - 0.4, -0.6)
     axes.axvline(0, color="#cccccc", lw=0.8, zorder=0)
     axes.tick_params(labelsize=7)
     axes.locator_params(axis="x", nbins=4)
 
 
-def draw_cures(found: Any, _: str) -> dict[str, Any]:
-    """Draws numbers of networks with and without the cures."""
-    import matplotlib.pyplot as plt
+def _write(axes: Axes, line: int, text: str) -> None:
+    """Writes into the middle of a line of a panel."""
+    axes.annotate(
+        text,
+        (0.5, line),
+        xycoords=("axes fraction", "data"),
+        ha="center",
+        va="center",
+        fontsize=6,
+    )
 
-    left, right = read_penalties(found.evidence), read_stripes(found.evidence)
-    if not any(len(v) for s in left.values() for v in s.values()):
+
+def draw_cures(evidence: Evidence) -> dict[str, Figure]:
+    """Draws numbers of networks with and without the cures.
+
+    Args:
+        evidence: As read by `read_evidence`.
+    """
+    columns = {
+        "penalties on low-rank networks": read_penalties(evidence),
+        "stripes beside bumps": read_stripes(evidence),
+    }
+    ranks = columns["penalties on low-rank networks"]["effective rank"]
+    if not any(len(values) for values in ranks.values()):
         return {}
-    count = max(len(left), len(right))
-    figure, grid = plt.subplots(count, 2, figsize=(6.75, 5.5), squeeze=False)
-    titles = ("penalties on low-rank networks", "stripes beside bumps")
-    for column, panels in enumerate((left, right)):
-        grid[0, column].set_title(titles[column])
-        for axes in grid[len(panels) :, column]:
-            axes.set_axis_off()
-        for axes, (label, samples) in zip(
-            grid[:, column], panels.items(), strict=False
-        ):
-            colors = [f"C{number}" for number in range(len(samples))]
-            _draw_lines(axes, samples, list(samples), colors)
+    figure = Figure((6.75, 5.5))
+    grid = figure.subplots(3, 2, squeeze=False)
+    for place, (title, panels) in enumerate(columns.items()):
+        column = grid[:, place]
+        column[0].set_title(title)
+        for axes, (label, samples) in zip(column, panels.items(), strict=True):
+            colors = {name: f"C{i}" for i, name in enumerate(samples)}
+            _plot_lines(axes, samples, colors)
             axes.set_yticks(range(len(samples)), list(samples))
             axes.set_xlabel(label, fontsize=7, labelpad=1)
     figure.subplots_adjust(0.09, 0.08, 0.98, 0.94, wspace=0.42, hspace=0.75)
@@ -140,49 +156,54 @@ def draw_cures(found: Any, _: str) -> dict[str, Any]:
     return {caption: figure}
 
 
-def read_penalties(evidence: Evidence) -> dict[str, dict[str, Series]]:
-    """Reads the panels of penalties: by their labels, by penalties, by seed."""
+def read_penalties(evidence: Evidence) -> Panels:
+    """Reads the panels of penalties."""
     runs = select_penalties(evidence, c23_effective_rank.SEEDS)
-    fitted = {name: evidence.fitted(chosen) for name, chosen in runs.items()}
-    panels: dict[str, dict[str, Series]] = {"log10 of OOD error (blank: 0)": {}}
-    panels["effective rank"] = {}
-    panels["sd of log-volume"] = {}
-    for name, chosen in fitted.items():
-        error = np.log10(evidence.score(chosen, "ood/relative_mse"))
-        rank = c23_effective_rank.read_rank(evidence, chosen)
-        stages = evidence.stages(chosen, c13_smoothness.NAMES["all"])
-        spread = stages.drop(columns="code").mean(axis=1)
-        for panel, values in zip(
-            panels.values(), (error, rank, spread), strict=True
-        ):
-            panel[name] = values
-    return panels
-
-
-def read_stripes(evidence: Evidence) -> dict[str, dict[str, Series]]:
-    """Reads the panels of stripes: by their labels, by data, by seed."""
-    seeds = c18_units.SEEDS
-    precise = {"precision": "float32", "seed": seeds}
-    short = c18_units.SHORT
-    runs = {
-        "bumps": evidence.fitted(evidence.select(**BUMPS_ALONE, **precise)),
-        "stripes": evidence.placed(
-            evidence.select(**STRIPES, **short, **precise, num_bumps=0)
-        ),
-        "stripes, 50 bumps": evidence.placed(
-            evidence.select(**STRIPES, **LONG, **precise, num_bumps=50)
-        ),
+    fitted = {name: evidence.fitted(tried) for name, tried in runs.items()}
+    readers = {
+        LOG_ERROR: read_log_error,
+        "effective rank": c23_effective_rank.read_rank,
+        "sd of log-volume": c13_smoothness.read_spread,
     }
-    panels: dict[str, dict[str, Series]] = {"log10 of OOD error (blank: 0)": {}}
-    panels["warp, late stages"] = {}
-    panels["product less sum units, last hidden stage"] = {}
-    for name, chosen in runs.items():
-        error = np.log10(evidence.score(chosen, "ood/relative_mse"))
-        warp = read_late(evidence, chosen)
-        stages = evidence.stages(chosen, "product_less_sum")
-        units = stages.drop(columns=["code", "image"]).iloc[:, -1]
-        for panel, values in zip(
-            panels.values(), (error, warp, units), strict=True
-        ):
-            panel[name] = values
+    return read_panels(evidence, fitted, readers)
+
+
+def read_stripes(evidence: Evidence) -> Panels:
+    """Reads the panels of stripes."""
+    common = {"precision": "float32", "seed": c18_units.SEEDS}
+    bumps = evidence.select(**BUMPS_ALONE, **common)
+    stripes = evidence.select(**STRIPES, **SHORT, **common, num_bumps=0)
+    both = evidence.select(**STRIPES, **LONG, **common, num_bumps=50)
+    runs = {
+        "bumps": evidence.fitted(bumps),
+        "stripes": evidence.placed(stripes),
+        "stripes, 50 bumps": evidence.placed(both),
+    }
+    readers = {
+        LOG_ERROR: read_log_error,
+        "warp, late stages": read_late,
+        "product less sum units, last hidden stage": c18_units.read_last,
+    }
+    return read_panels(evidence, runs, readers)
+
+
+def read_panels(
+    evidence: Evidence,
+    runs: Mapping[str, DataFrame],
+    readers: Mapping[str, Callable[[Evidence, DataFrame], Series]],
+) -> Panels:
+    """Reads a panel by each reader, with a sample of each kind of runs."""
+    panels: Panels = {}
+    for label, read in readers.items():
+        panels[label] = {
+            name: read(evidence, own) for name, own in runs.items()
+        }
     return panels
+
+
+def read_log_error(evidence: Evidence, runs: DataFrame) -> Series:
+    """Reads log10 of the OOD error of each run."""
+    return np.log10(evidence.score(runs, "ood/relative_mse"))
+
+
+DRAWERS = {"symptoms": draw_symptoms, "cures": draw_cures}

@@ -1,31 +1,31 @@
 """Draws the figures of the paper from finished runs.
 
-    python -m reproduction.figures --runs='tensorboard_logs/*' --output=figures
+    python -m reproduction.figures --runs=reproduction/evidence --output=figures
 
 writes PNG files and index.md: for every figure its subject in the paper, the
-runs that were used, and a command for missing runs. Pictures of scores are
-drawn from packed evidence, too; pictures of networks need run folders or
-published models. Without --runs it draws figures that need no run, and lists
-all commands.
+runs that were used, and what is missing. Pictures of scores are drawn from
+packed evidence, too; pictures of networks need run folders or published
+models.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reproduction.claims.evidence import Evidence, read_some_evidence
 from reproduction.figures.paper_figure import (
-    NEED_NETWORKS,
-    Drawer,
+    NETWORKS,
+    Drawn,
+    Groups,
     PaperFigure,
-    make_slug,
+    find_networks,
     read_figures,
+    select_runs,
 )
 from tfcomp.config.command import Command
-from tfcomp.config.errors import ConfigError, RunError, suggest
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import quiet_startup
 from tfcomp.config.settings import split_names
 from tfcomp.storage.files import (
@@ -43,114 +43,118 @@ if TYPE_CHECKING:
 
 FLAGS = {
     "runs": (
-        "",
+        "reproduction/evidence",
         "Run folders, folders that contain them, packed evidence, or published "
         "models: patterns with *, separated by commas.",
     ),
     "output": ("paper_figures", "The folder for the figures and index.md."),
     "only": (
         "",
-        "Figures to draw, separated by commas, or the beginning of their "
-        "names, as 2 for 2a_d, 2e and 2f; by default all.",
+        "Figures to draw, as 3e, separated by commas; by default all.",
     ),
-    "format": ("png", "png or pdf."),
-    "width": ("", "column (3.25 inches) or page (6.75); by default as needed."),
 }
-FORMATS = ("png", "pdf")
 DPI = 200  # twice the resolution of the reports
-TEMPLATE = Path(__file__).parent / "templates" / "index.md"
 
 
 def draw_figures(settings: dict[str, Any]) -> int:
     """Draws the figures that have runs, and lists the missing runs."""
     check_folder("output", settings["output"])
-    figures = read_figures()
-    asked = split_names(settings["only"]) or list(figures)
-    chosen = [figure for text in asked for figure in _choose(text, figures)]
-    if settings["format"] not in FORMATS:
-        rule = f"must be among {', '.join(FORMATS)}"
-        raise ConfigError("format", rule, settings["format"])
-    runs = settings["runs"]
-    evidence = read_some_evidence(runs) if runs else Evidence()
+    names = split_names(settings["only"]) or list(read_figures())
+    figures = choose_figures(names)
+    evidence = read_some_evidence(settings["runs"])
     # Imported here: bad flags must be answered without matplotlib.
-    from tfcomp.figures.exhibits import fit_width, use_own_style
+    from tfcomp.figures.exhibits import use_own_style
 
-    with use_own_style(), fit_width(settings["width"]):
-        write_figures(chosen, evidence, settings)
+    output = Path(settings["output"])
+    with use_own_style():
+        write_figures(figures, evidence, output)
     print_left_out(evidence.notes)
-    print(f"\nindex  {Path(settings['output'], 'index.md')}")
+    print(f"\nindex  {output / 'index.md'}")
     return 0
 
 
-def _choose(text: str, figures: Mapping[str, PaperFigure]) -> list[PaperFigure]:
-    """Returns the figure of a name, or those whose names begin with it."""
-    if text in figures:
-        return [figures[text]]
-    found = [figures[name] for name in figures if name.startswith(text)]
-    if not found:
-        hint = suggest(text, figures) or f" of {'; '.join(figures)}"
-        raise ConfigError("only", f"must name figures{hint}", text)
-    return found
+def choose_figures(names: Sequence[str]) -> list[PaperFigure]:
+    """Chooses figures by their names; raises a ConfigError for others."""
+    figures = read_figures()
+    unknown = set(names).difference(figures)
+    if unknown:
+        rule = f"must be among {', '.join(figures)}"
+        raise ConfigError("only", rule, min(unknown))
+    return [figures[name] for name in names]
 
 
 def write_figures(
     figures: Sequence[PaperFigure],
     evidence: Evidence,
-    settings: Mapping[str, Any],
-) -> list[PaperFigure]:
-    """Writes figures as they are drawn, and `index.md`; returns them."""
-    output, entries = make_folder(Path(settings["output"])), []
+    output: Path,
+) -> None:
+    """Writes figures as they are drawn, and `index.md`."""
+    from tfcomp.figures.exhibits import figure_to_png
+
+    make_folder(output)
+    pages = ["# Figures of the paper"]
     for figure in figures:
-        entries.append(figure.find(evidence))
-        write_pictures(entries[-1], output, settings["format"])
-        print(f"{figure.name:8} {entries[-1]}", flush=True)
-    shown = {"entries": entries, "num_runs": len(evidence.results.loaded)}
-    given = [
-        f"--{name}={settings[name]}" for name in FLAGS if settings.get(name)
-    ]
-    shown["command"] = shlex.join(
-        ["python", "-m", "reproduction.figures", *given]
-    )
-    write_text(output / "index.md", _render(shown))
-    return entries
+        groups = select_runs(figure, evidence)
+        lines = [f"## Figure {figure.name}", figure.shows]
+        for number, (caption, plot) in enumerate(
+            draw_pictures(figure, groups, evidence), 1
+        ):
+            slug = figure.name.replace("-", "_")
+            file = f"fig_{slug}_{number}.png"
+            write_bytes(output / file, figure_to_png(plot, 256, DPI))
+            lines += [f"![{figure.name}]({file})", caption]
+        for label in figure.needs:
+            lines.append(describe_runs(label, groups))
+        print(f"{figure.name:8} {len(figure.pictures)} pictures", flush=True)
+        pages += lines
+    write_text(output / "index.md", "\n\n".join(pages) + "\n")
 
 
-def _render(shown: Mapping[str, Any]) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    template = environment.from_string(TEMPLATE.read_text("utf-8"))
-    return template.render(shown)
-
-
-def write_pictures(found: PaperFigure, output: Path, ending: str) -> None:
-    """Writes all pictures of a figure that its runs allow."""
-    from tfcomp.figures.exhibits import figure_to_pdf, figure_to_png
-
-    for caption, figure in draw_pictures(found):
-        slug = make_slug(f"fig {found.name} {len(found.files) + 1}")
-        found.files[caption] = f"{slug}.{ending}"
-        if ending == "pdf":
-            content = figure_to_pdf(figure)
-        else:
-            content = figure_to_png(figure, 256, DPI)
-        write_bytes(output / found.files[caption], content)
+def describe_runs(label: str, groups: Groups) -> str:
+    """Describes in a line which runs of a label were used."""
+    if label not in groups:
+        return f"Missing: {label}"
+    runs = groups[label]
+    seeds = ", ".join(map(str, runs["seed"]))
+    missing = "" if label in find_networks(groups) else " (without a network)"
+    return f"{label}: {runs['study'].iloc[0]}, seeds {seeds}{missing}"
 
 
-def draw_pictures(found: PaperFigure) -> Iterator[tuple[str, Figure]]:
+def draw_pictures(
+    figure: PaperFigure, groups: Groups, evidence: Evidence
+) -> Iterator[tuple[str, Figure]]:
     """Yields captions and pictures that the runs of a figure allow."""
-    for picture in found.pictures:
-        kind, arguments = next(iter(picture)), picture.values()
-        if kind in NEED_NETWORKS and not found.networks:
-            continue
+    for picture in figure.pictures:
+        kind = next(iter(picture))
+        arguments = list(picture.values())
         try:
-            drawn = _get_drawers(kind)[kind](found, *arguments)
+            drawn = draw_picture(kind, arguments, groups, evidence)
         except RunError as error:  # a damaged network
-            found.missing[str(error)] = ""
-            continue
-        yield from drawn.items()
+            print_left_out([str(error)])
+        else:
+            yield from drawn.items()
+
+
+def draw_picture(
+    kind: str,
+    arguments: Sequence[Any],
+    groups: Groups,
+    evidence: Evidence,
+) -> Drawn:
+    """Draws a picture of `figures.toml`; nothing without its runs."""
+    if kind in NETWORKS:
+        with quiet_startup():  # TensorFlow
+            from reproduction.figures import network_pictures
+
+        networks = find_networks(groups)
+        return network_pictures.DRAWERS[kind](networks, *arguments)
+    if kind == "claims":
+        from reproduction.figures import claim_pictures
+
+        return claim_pictures.DRAWERS[arguments[0]](evidence)
+    from reproduction.figures import score_pictures
+
+    return score_pictures.DRAWERS[kind](evidence, groups, *arguments)
 
 
 def plot_paper(
@@ -159,7 +163,7 @@ def plot_paper(
     """Draws the pictures of a figure of the paper, by caption.
 
     Args:
-        name: As `3e`, or the beginning of names, as `2`.
+        name: As `3e`.
         *runs: Folders of runs, packed evidence, and published models, whose
             networks are drawn; patterns with *.
         width: `column` (3.25 inches), `page` (6.75), or inches.
@@ -172,7 +176,7 @@ def plot_paper(
         ConfigError: If there is no such figure, or nothing matches the runs.
 
     Example:
-        >>> drawn = plot_paper("3e", "reproduction/evidence/penalties*.xz")
+        >>> drawn = plot_paper("3e", "reproduction/evidence/low_rank.csv.xz")
         >>> for caption, figure in drawn.items():
         ...     means = figure.data.query("mark == 'mean'")
         >>> means["row"].unique().tolist()
@@ -183,23 +187,14 @@ def plot_paper(
     evidence = Evidence()
     if runs:
         evidence = read_some_evidence(",".join(map(str, runs)))
-    figures = _choose(name, read_figures())
+    (figure,) = choose_figures([name])
+    groups = select_runs(figure, evidence)
+    plots = {}
     with fit_width(width):
-        drawn = [
-            pair for f in figures for pair in draw_pictures(f.find(evidence))
-        ]
-    return {text: plot for text, plot in drawn if isinstance(plot, Plot)}
-
-
-def _get_drawers(kind: str) -> Mapping[str, Drawer]:
-    with quiet_startup():  # datasets import TensorFlow
-        if kind in NEED_NETWORKS:
-            from reproduction.figures import network_pictures
-
-            return network_pictures.DRAWERS
-        from reproduction.figures import score_pictures
-
-        return score_pictures.DRAWERS
+        for caption, plot in draw_pictures(figure, groups, evidence):
+            if isinstance(plot, Plot):
+                plots[caption] = plot
+    return plots
 
 
 main = Command(__doc__, FLAGS, draw_figures)

@@ -5,20 +5,21 @@ shows.
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from reproduction.figures.paper_figure import Drawer, Drawn, PaperFigure
-from reproduction.figures.unit_plots import draw_tuning
-from tfcomp.datasets.views import make_map, restore
+from reproduction.figures.paper_figure import Drawn
+from tfcomp.datasets.views import restore
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.pictures import (
     choose_spread,
     describe_points,
     get_pixel_mask,
+    picture_error_curve,
+    picture_maps,
 )
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
@@ -30,43 +31,45 @@ from tfcomp.report.report_build import make_landscapes, make_output_rows
 MAX_NETWORKS = 10
 
 
-def draw_each(found: PaperFigure, name: str) -> Drawn:
+def draw_each(networks: Mapping[str, Path], name: str) -> Drawn:
     """Draws exhibits of `EACH` for every network by itself."""
-    drawn, said = {}, set()
-    for label, analysis in load_networks(found).items():
-        for exhibit in EACH[name](analysis):
+    drawn = {}
+    said = set()
+    for label, folder in networks.items():
+        for exhibit in EACH[name](load_network(folder, label)):
             if exhibit.figure is None:
                 continue
             title = exhibit.title.removesuffix(f": {label}")
-            words = [f"{label}. {title}.", exhibit.caption]
-            # A caption that pictures share is shown once.
-            drawn[" ".join(w for w in words if w not in said)] = exhibit.figure
-            said.add(exhibit.caption)
+            caption = f"{label}. {title}."
+            if exhibit.caption not in said:
+                # A caption that pictures share is shown once.
+                caption += f" {exhibit.caption}"
+                said.add(exhibit.caption)
+            drawn[caption] = exhibit.figure
     return drawn
 
 
-def draw_outputs(found: PaperFigure, start: str) -> Drawn:
+def draw_outputs(networks: Mapping[str, Path], start: str) -> Drawn:
     """Plots outputs of all networks whose label has this start."""
-    networks = load_networks(found, start)
-    if not networks:
+    analyses = []
+    labels = []
+    for label, folder in networks.items():
+        if label.startswith(start):
+            analyses.append(load_network(folder, label))
+            labels.append(label.removeprefix(start).lstrip(", "))
+    if not analyses:
         return {}
-    labels = [k.removeprefix(start).lstrip(", ") for k in networks]
-    exhibit = make_output_rows([*networks.values()], labels)
+    exhibit = make_output_rows(analyses, labels)
     assert exhibit.figure is not None
     caption = f"{start}. {exhibit.caption}" if start else exhibit.caption
     return {caption: exhibit.figure}
 
 
-def load_networks(
-    found: PaperFigure, start: str = ""
-) -> dict[str, RunAnalysis]:
-    """Loads networks whose label has this start, named by it."""
-    loaded = {}
-    for label, folder in found.networks.items():
-        if label.startswith(start):
-            loaded[label] = _load(folder)
-            loaded[label].name = label
-    return loaded
+def load_network(folder: Path, label: str) -> RunAnalysis:
+    """Loads a network, named by its label."""
+    analysis = _load(folder)
+    analysis.name = label
+    return analysis
 
 
 @functools.lru_cache(MAX_NETWORKS)
@@ -112,32 +115,27 @@ def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
     return regressors @ np.linalg.lstsq(regressors, target, rcond=None)[0]
 
 
-def show_units(analysis: RunAnalysis, *stages: int) -> list[Exhibit]:
-    """Shows the units of some stages (by default all) that vary most."""
-    plane = analysis.dataset.planes[0]
-    place = f" with {plane.held}" if plane.held else ""
-    names = [f"stage_{n}" for n in stages] or analysis.stages[1:-1]
+def show_units(analysis: RunAnalysis) -> list[Exhibit]:
+    """Shows the units of every hidden stage that vary most."""
     exhibits = []
-    for stage in filter(analysis.stages.__contains__, names):
-        tuning = analysis.tuning[stage]
-        units = {
-            f"unit {unit}, additive {tuning.additive_share[unit]:.2f}": (
-                make_map(analysis.dataset, values)
-            )
-            for unit, values in zip(*analysis.shown_units[stage], strict=True)
-        }
-        title = f"{analysis.name}, {stage}"
-        figure = draw_tuning(units, plane, title=title) if units else None
-        exhibits.append(make_exhibit("units", figure, stage=stage, place=place))
+    for stage in analysis.stages[1:-1]:
+        units, maps = analysis.shown_units[stage]
+        panels = {}
+        for unit, values in zip(units, maps, strict=True):
+            panels[f"unit {unit}"] = values
+        if panels:
+            figure = picture_maps(analysis.dataset, panels, "activation")
+            exhibits.append(make_exhibit("units", figure, stage=stage))
     return exhibits
 
 
-def show_embeddings(analysis: RunAnalysis, number: int) -> list[Exhibit]:
-    """Shows the matrices (0) or the profiles (1) of every embedding."""
-    return [
-        stage_section.show_embedding(analysis, factor)[number]
-        for factor in analysis.embeddings
-    ]
+def show_error_curve(analysis: RunAnalysis) -> list[Exhibit]:
+    """Shows the error at every value of a factor with a gap."""
+    if not analysis.gaps:
+        return []
+    figure = picture_error_curve(analysis.dataset, analysis.evaluation)
+    factor = analysis.curves[0].factor.name
+    return [make_exhibit("error_curve", figure, factor=factor)]
 
 
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
@@ -152,11 +150,16 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         )
     ],
     "volumes": stage_section.make_volume_maps,
-    "embeddings": lambda analysis: show_embeddings(analysis, 0),
-    "profiles": lambda analysis: show_embeddings(analysis, 1),
+    "embeddings": lambda analysis: [
+        stage_section.show_embedding(analysis, factor)[0]
+        for factor in analysis.embeddings
+    ],
+    "profiles": lambda analysis: [
+        stage_section.show_embedding(analysis, factor)[1]
+        for factor in analysis.embeddings
+    ],
     "units": show_units,
-    "first units": lambda analysis: show_units(analysis, 0),
-    "early and late units": lambda analysis: show_units(analysis, 0, 3),
+    "error curve": show_error_curve,
     "gap": lambda analysis: [
         output_section.make_images(*gap)
         for gap in output_section.list_scored_gaps([analysis])
@@ -166,4 +169,7 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         *stage_section.try_umap(analysis),
     ],
 }
-DRAWERS: dict[str, Drawer] = {"each": draw_each, "rows": draw_outputs}
+DRAWERS: dict[str, Callable[..., Drawn]] = {
+    "each": draw_each,
+    "rows": draw_outputs,
+}

@@ -3,7 +3,7 @@
     python -m reproduction.thresholds threshold --workers=2
 
 searches, for every kind of training set, grid size and seed, the smallest
-number of bumps that reaches a target, and fits how it grows with the grid.
+number of bumps that reaches a target, and draws how it grows with the grid.
 The search itself decides on the dataset, its size, its region, its
 coordinates, the grid size, the seed and the number of steps; all other flags
 of a run hold for every training. Finished searches survive an interruption:
@@ -12,41 +12,335 @@ the same command runs the missing ones.
 
 from __future__ import annotations
 
+import gc
+import itertools
+import json
+import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from absl import flags
 
-from reproduction.thresholds import one_search, search_settings
-from reproduction.thresholds.cases import Case, Row, list_cases
-from reproduction.thresholds.search_settings import SearchSettings
 from tfcomp.config import run_flags
 from tfcomp.config.command import Command
+from tfcomp.config.errors import ConfigError
+from tfcomp.config.hashes import compute_code_version, hash_modules
+from tfcomp.config.plugins import import_plugins
+from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.datasets.notes import list_notes
+from tfcomp.config.settings import LARGEST, setting, split_names
+from tfcomp.datasets import make_dataset
 from tfcomp.models.registry import check_config
-from tfcomp.statistics import seed_statistics as estimates
-from tfcomp.storage.files import (
-    check_run_folders,
-    make_folder,
-    read_text,
-    write_csv,
+from tfcomp.storage import files
+from tfcomp.storage.files import check_run_folders
+from tfcomp.sweeps.grid import (
+    MAX_SEEDS,
+    SeedSettings,
+    compute_hash,
 )
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.sweep_run import Workload, run_missing
 from tfcomp.sweeps.worker_task import TaskFunction
 
-if TYPE_CHECKING:
-    from tfcomp.figures.exhibits import Exhibit
+ACCURACY, ERROR = "position_accuracy", "relative_mse"
+STRIPED = "stripes_and_bumps"
+TABLE = "thresholds.csv"
+TOLERANCE = 1.2  # the ratio of a threshold to a smaller number that fails
+# Flags of a run that a search decides, or cannot follow.
+DECIDED = (
+    "region",
+    "grid_size",
+    "seed",
+    "plateau_patience",
+    "id_target",
+    "examples_dir",
+)
+Row = dict[str, Any]
+Scores = Mapping[str, float | None]
 
-SLOPES = "slopes.csv"
-KEYS = ("kind", "region", "criterion")
-TOTAL = "num_examples"
-GUIDES = {"linear, N": 1.0, "cubic, N³": 3.0}
-COLUMNS = (*KEYS, "grid_size", "mean_examples", "low", "high", "num_seeds")
+
+@dataclass(frozen=True)
+class SearchSettings(SeedSettings):
+    """Flags of a search, in addition to those of a run."""
+
+    grid_sizes: str = setting(
+        "16,20,24,28,32",
+        "The grid sizes N that are searched at, separated by commas.",
+    )
+    kinds: str = setting(
+        f"bumps,{STRIPED}",
+        "Training sets: bumps at continuous positions, where nothing is held "
+        f"out, or {STRIPED}, all 2 N stripes and bumps outside of a corner.",
+    )
+    seeds: int = setting(
+        3,
+        "The searches of every kind and size, each with its seed.",
+        minimum=1,
+        maximum=MAX_SEEDS,
+    )
+    criterion: str = setting(
+        ACCURACY,
+        "The score that must reach the target: position_accuracy must be at "
+        "least the target, relative_mse at most.",
+    )
+    target: float = setting(0.95, "The target.", above=0.0)
+    steps: int = setting(
+        400,
+        "Optimizer steps of every training, unless --passes asks for more.",
+        minimum=1,
+    )
+    passes: float = setting(
+        0.0,
+        "How often a training sees each example at least; 0 for --steps alone.",
+        minimum=0.0,
+        maximum=10_000,
+    )
+    max_bumps: int = setting(
+        0,
+        "The largest number of bumps that is tried; 0 for 4 for each cell. "
+        "Bumps on the grid are at most one for each cell.",
+        minimum=0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.criterion not in (ACCURACY, ERROR):
+            rule = f"must be {ACCURACY} or {ERROR}"
+            raise ConfigError("criterion", rule, self.criterion)
+        kinds = split_names(self.kinds)
+        if not kinds or not {"bumps", STRIPED}.issuperset(kinds):
+            rule = f"must be among bumps, {STRIPED}"
+            raise ConfigError("kinds", rule, self.kinds)
+        if not self.sizes:
+            rule = "must be positive integers, separated by commas"
+            raise ConfigError("grid_sizes", rule, self.grid_sizes)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The grid sizes; empty if one of them is not a number."""
+        sizes = []
+        for text in split_names(self.grid_sizes):
+            # Python reads no integer of 5,000 digits.
+            if not text.isdecimal() or len(text) > 9:
+                return []
+            sizes.append(int(text))
+        return sizes
+
+    def is_reached(self, score: float | None) -> bool:
+        """Checks a score against the target; None is a diverged training."""
+        if score is None:
+            return False
+        if self.criterion == ACCURACY:
+            return score >= self.target
+        return score <= self.target
+
+
+@dataclass(frozen=True)
+class Case:
+    """One search, with its seed.
+
+    Attributes:
+        kind: The training set.
+        grid_size: The side of the grid in pixels.
+        seed: It decides bumps, initial weights, the order of batches, and the
+            first number of bumps.
+        base: Its flags hold for everything that the search does not decide.
+        settings: Flags that make this search alone.
+    """
+
+    kind: str
+    grid_size: int
+    seed: int
+    base: RunConfig
+    settings: SearchSettings
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}_{self.grid_size}_{self.seed}"
+
+    def describe(self) -> str:
+        return f"{self.kind} N={self.grid_size} seed={self.seed}"
+
+    @property
+    def path(self) -> Path:
+        """The file of its result, whose name is a hash of flags and code."""
+        code = compute_code_version(self.base.plugins)
+        code += hash_modules([__name__])
+        name = compute_hash(self.base, f"{code} {self.settings!r}")
+        return Path(self.base.run_dir, "searches", f"{name}.json")
+
+    def read_row(self) -> Row | None:
+        """Reads its result; None if it is missing or damaged."""
+        try:
+            return dict(files.read_json(self.path))
+        except (FileNotFoundError, files.DamagedFileError):
+            return None
+
+    def count_examples(self, num_bumps: int) -> int:
+        """Counts the training examples, stripes included."""
+        if self.kind == STRIPED:
+            return num_bumps + 2 * self.grid_size
+        return num_bumps
+
+    def make_config(self, num_bumps: int) -> RunConfig:
+        """Makes the training with a number of bumps, scored everywhere."""
+        examples = self.settings.passes * self.count_examples(num_bumps)
+        batches = math.ceil(examples / self.base.training.batch_size)
+        config = self.base.to_flags()
+        config |= {
+            "grid_size": self.grid_size,
+            "seed": self.seed,
+            "epochs": 1,
+            "steps_per_epoch": max(self.settings.steps, batches),
+            "eval_points": int(LARGEST[int]),
+        }
+        if self.kind == STRIPED:
+            config |= {
+                "dataset": "stripes",
+                "coordinates": "grid",
+                "num_train": 0,
+                "num_bumps": num_bumps,
+                "region": f"corner:{(self.grid_size - 1) / 2:g}",
+            }
+        else:
+            config |= {
+                "dataset": "gaussian_bumps",
+                "coordinates": "continuous",
+                "num_train": num_bumps,
+                "num_bumps": 0,
+                "region": "none",
+            }
+        return make_config(config)
+
+    def find_range(self) -> tuple[int, int, int]:
+        """Finds the first number of bumps to try, the largest, the least."""
+        cells = self.grid_size**2
+        least = 1
+        largest = self.settings.max_bumps or 4 * cells
+        if self.kind == STRIPED:
+            is_id = make_dataset(self.make_config(0)).splits.is_id
+            least = 0
+            largest = min(largest, int(is_id.sum()))
+        # So that rounding to a geometric grid averages out over seeds.
+        generator = np.random.default_rng((self.seed, self.grid_size))
+        first = round(cells / 4 * 2.0 ** generator.uniform())
+        return min(first, largest), largest, least
+
+    def search(self, train: Callable[[RunConfig], Scores]) -> Row:
+        """Searches the least number of bumps; returns a row of the table.
+
+        Args:
+            train: Trains a network and scores it.
+        """
+        criterion = self.settings.criterion
+        scores = {}
+
+        def reaches(count: int) -> bool:
+            scores[count] = train(self.make_config(count))[criterion]
+            print(f"{count:>6} bumps  {scores[count]}", flush=True)
+            return self.settings.is_reached(scores[count])
+
+        count = find_threshold(reaches, *self.find_range())
+        return {
+            "kind": self.kind,
+            "criterion": criterion,
+            "grid_size": self.grid_size,
+            "seed": self.seed,
+            "num_bumps": count,
+            "num_examples": self.count_examples(count),
+            "reached": self.settings.is_reached(scores[count]),
+            "score": scores[count],
+            "target": self.settings.target,
+            "num_trainings": len(scores),
+        }
+
+
+def find_threshold(
+    reaches: Callable[[int], bool], first: int, largest: int, least: int = 1
+) -> int:
+    """Brackets the threshold by doubling or halving, then bisects its log.
+
+    Args:
+        reaches: Tells if a count reaches the target; asked once for each.
+        first: The count to begin with.
+        largest: The largest count.
+        least: 0 or 1.
+
+    Returns:
+        The smallest count tried that reaches, else the largest. A count below
+        it by at most `TOLERANCE` (or by 1) does not reach.
+    """
+    if least == 0 and reaches(0):
+        return 0
+    low = 0
+    high = first
+    if reaches(first):
+        low = first // 2
+        while low and reaches(low):  # 0 fails, or makes no sense
+            high = low
+            low = low // 2
+    else:
+        while True:
+            if high >= largest:
+                return largest
+            low = high
+            high = min(2 * high, largest)
+            if reaches(high):
+                break
+    while high - low > 1 and high > TOLERANCE * low:
+        middle = round(math.sqrt(max(low, 1) * high))
+        middle = min(max(middle, low + 1), high - 1)
+        if reaches(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def run_search(argv: list[str]) -> None:
+    """Runs the one search that the flags describe, in a worker."""
+    values = run_flags.parse_flags(argv[1:], define_flags())
+    import_plugins(values["plugins"])
+    with start_tensorflow():
+        (case,) = make_searches(values).items
+        row = case.search(train_and_score)
+    files.make_folder(case.path.parent)
+    files.write_text(case.path, f"{json.dumps(row, allow_nan=False)}\n")
+
+
+def train_and_score(config: RunConfig) -> Scores:
+    """Trains the decoder of a run; scores held-out points, or all."""
+    import keras
+    import tensorflow as tf
+
+    from tfcomp.metrics.point_scores import evaluate_images
+    from tfcomp.training.fit import fit_without_pause
+    from tfcomp.training.prepared_models import (
+        make_model,
+        make_strategy,
+        make_training_model,
+    )
+
+    dataset = make_dataset(config)
+    strategy = make_strategy(config.training.num_replicas)
+    train_model = make_training_model(config, dataset, strategy)
+    fit_without_pause(train_model, dataset, config)
+    # Scored in float32, whatever the precision of the training.
+    eval_model = make_model(config, dataset, "float32")
+    eval_model.set_weights(train_model.get_weights())
+    predict = tf.function(lambda factors: {"image": eval_model(factors)})
+    subsets = evaluate_images(dataset, predict).scores
+    # Else every model would stay in memory until the last one.
+    keras.backend.clear_session()
+    gc.collect()
+    if dataset.splits.is_ood.any():
+        return subsets["ood"]
+    return subsets["id"]
 
 
 @dataclass(frozen=True)
@@ -59,176 +353,92 @@ class ThresholdSearches(Workload):
 
     items: Sequence[Case]
 
-    def list_missing(self) -> list[Case]:
-        return sorted(super().list_missing(), key=lambda c: -c.grid_size)
-
     def is_finished(self, case: Case) -> bool:
-        return bool(case.read_rows())
+        return case.read_row() is not None
 
     def make_call(
         self, case: Case
     ) -> tuple[RunConfig, TaskFunction, list[str]]:
         lines = run_flags.list_flag_lines(case.base)
         lines += run_flags.list_flag_lines(case.settings)
-        return case.base, one_search.main, lines
-
-    def describe_result(self, case: Case) -> str:
-        words = []
-        for row in case.read_rows():
-            start = "from" if row["reached"] else "not reached up to"
-            words.append(f"{row['criterion']} {start} {row['num_bumps']} bumps")
-        return case.describe() + (f": {', '.join(words)}" if words else "")
+        return case.base, run_search, lines
 
     def list_rows(self) -> list[Row]:
-        """Returns the rows of all finished searches."""
-        return [row for case in self.items for row in case.read_rows()]
+        """Lists the rows of all finished searches."""
+        rows = [case.read_row() for case in self.items]
+        return [row for row in rows if row is not None]
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         if rows := self.list_rows():
-            write_csv(self.folder / "thresholds.csv", rows)
-            write_csv(self.folder / SLOPES, list_slopes(rows))
+            files.write_csv(self.folder / TABLE, rows)
 
     def write_reports(self) -> None:
-        from tfcomp.figures.exhibits import save_exhibit, use_own_style
+        import pandas as pd
 
-        figures = make_folder(self.folder / "figures")
-        with use_own_style():
-            for exhibit in make_exhibits(self.list_rows()):
-                save_exhibit(exhibit, figures)
+        from reproduction.thresholds.laws import plot_thresholds
+        from tfcomp.figures.exhibits import figure_to_png, use_own_style
 
-
-def list_slopes(rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows of `slopes.csv`: the growth of a count with the grid."""
-    slopes = []
-    for key, group in _group(rows):
-        reached = [row for row in group if row["reached"]]
-        for quantity in ("num_bumps", TOTAL):
-            _, fit, note = _fit(group, quantity)
-            slope = {
-                **dict(zip(KEYS, key, strict=True)),
-                "quantity": quantity,
-                **{n: getattr(fit, n, None) for n in ("slope", "low", "high")},
-                "n": len(reached),
-                "num_sizes": len({row["grid_size"] for row in reached}),
-                "not_reached": len(group) - len(reached),
-                "note": note,
-            }
-            slopes.append(slope)
-    return slopes
-
-
-def _group(
-    rows: Iterable[Row], names: Sequence[str] = KEYS
-) -> Iterable[tuple[tuple[str, ...], list[Row]]]:
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups.items()
-
-
-def _fit(
-    rows: Sequence[Row], quantity: str
-) -> tuple[list[estimates.SizeMean], estimates.PowerLaw | None, str]:
-    """Returns means of sizes, their law, and why there is none."""
-    reached = [row for row in rows if row["reached"]]
-    counts, notes = [row[quantity] for row in reached], []
-    if missed := len(rows) - len(reached):
-        notes.append(f"{missed} of {len(rows)} searches not reached")
-    if 0 in counts:
-        notes.append(f"0 suffices in {counts.count(0)}: no slope")
-        return [], None, "; ".join(notes)
-    if reached and not any(row["num_bumps"] for row in reached):
-        notes.append("stripes alone: linear by construction")
-    sizes = [row["grid_size"] for row in reached]
-    means = estimates.average_sizes(sizes, counts)
-    fit = estimates.fit_power_law(means)
-    if fit is None:
-        notes.append("fewer than 2 sizes: no slope")
-    elif fit.low is None:
-        notes.append("2 sizes: no interval")
-    return means, fit, "; ".join(notes)
-
-
-def make_exhibits(rows: Sequence[Row]) -> list[Exhibit]:
-    """Plots the training examples needed over grid size, by criterion."""
-    groups = _group(rows, ["criterion"])
-    return [_make_exhibit(name, searches) for (name,), searches in groups]
-
-
-def _make_exhibit(criterion: str, searches: list[Row]) -> Exhibit:
-    # Imported here: bad flags must be answered without matplotlib.
-    import pandas as pd
-
-    from reproduction.thresholds.law_plot import draw_power_laws
-    from tfcomp.figures.exhibits import Exhibit
-
-    is_accuracy = criterion == search_settings.ACCURACY
-    sign = "at least" if is_accuracy else "at most"
-    words = criterion.replace("_", " ").replace("mse", "MSE")
-    goal = f"{words} of {sign} {searches[0]['target']:g}"
-    laws, marks, rows = {}, list[tuple](), list[Row]()
-    for key, group in _group(searches):
-        means, fit, _ = _fit(group, TOTAL)
-        numbers = [astuple(mean) for mean in means]
-        slope = fit.describe() if fit else "no slope"
-        line = f"{key[0].replace('_', ' ')}, region {key[1]}: {slope}"
-        laws[line] = (fit.constant, fit.slope) if fit else None
-        for row in sorted(group, key=lambda row: not row["reached"]):
-            mark = "search" if row["reached"] else "not reached"
-            marks.append((line, mark, row["grid_size"], row[TOTAL], None, None))
-        marks += [(line, "mean", *mean[:4]) for mean in numbers]
-        rows += [dict(zip(COLUMNS, key + n, strict=True)) for n in numbers]
-    names = ["line", "mark", "grid_size", "examples", "low", "high"]
-    table = pd.DataFrame(marks, columns=names)
-    title = f"Data needed for {goal}"
-    figure = draw_power_laws(table, laws, GUIDES, title=title)
-    caption = (
-        f"The smallest number of training examples (stripes included) that "
-        f"reached {goal} at held-out positions, or at all positions where "
-        "nothing was held out. Small: one search, with its own seed. Large: "
-        "geometric mean and 95 % interval over seeds. Line: power law through "
-        "the means, with the 95 % interval of its exponent. Open triangle: "
-        "not reached by this number."
-    )
-    return Exhibit(f"threshold_{criterion}", goal, caption, figure, rows)
+        if rows := self.list_rows():
+            with use_own_style():
+                figure = plot_thresholds(pd.DataFrame(rows))
+                content = figure_to_png(figure)
+            files.write_bytes(self.folder / "thresholds.png", content)
 
 
 def search_thresholds(values: dict[str, Any]) -> int:
-    """Runs the missing searches, and writes tables and figures."""
+    """Runs the missing searches, and writes the table and the figure."""
     options = SchedulerOptions.from_flags(values)
     searches = make_searches(values)
     check_run_folders(values)
     failures = run_missing(searches, options)
-    folder = searches.folder
-    if searches.list_rows():
-        print(f"\n{read_text(folder / SLOPES)}")
-    print(f"tables   {folder}\nfigures  {folder / 'figures'}")
+    print(f"table   {searches.folder / TABLE}")
     for line in failures:
         print(f"failed   {line}", file=sys.stderr)
     return 1 if failures else 0
 
 
 def define_flags() -> flags.FlagValues:
-    """Returns the flags of a run, of a search, and of its workers."""
-    values = search_settings.define_search_flags()
+    """Defines the flags of a run, of a search, and of its workers."""
+    values = run_flags.define_run_flags()
+    values.set_default("run_name", "threshold")
+    run_flags.define_settings(SearchSettings.list_settings(), values)
     run_flags.define_settings(SchedulerOptions.list_settings(), values)
     return values
 
 
 def make_searches(values: dict[str, Any]) -> ThresholdSearches:
-    """Returns the searches that the flags describe; writes nothing."""
-    base, settings = make_config(values), SearchSettings.from_flags(values)
-    cases, notes = list_cases(base, settings), dict[str, None]()
+    """Makes the searches that the flags describe; writes nothing.
+
+    Args:
+        values: Flags by name.
+
+    Raises:
+        ConfigError: If a flag breaks a rule.
+    """
+    base = make_config(values)
+    settings = SearchSettings.from_flags(values)
+    default = RunConfig().to_flags()
+    for name in DECIDED:
+        if values[name] != default[name]:
+            rule = "must be left out: a threshold search decides it"
+            raise ConfigError(name, rule, values[name])
+    kinds = split_names(settings.kinds)
+    cases = []
+    # Large grids first: they take the longest.
+    sizes = sorted(settings.sizes, reverse=True)
+    for kind, size, seed in itertools.product(kinds, sizes, settings.all_seeds):
+        own = replace(
+            settings, kinds=kind, grid_sizes=f"{size}", first_seed=seed, seeds=1
+        )
+        cases.append(Case(kind, size, seed, base, own))
     for case in cases:
-        # Seeds differ in nothing that is checked, and there may be thousands.
         if case.seed == settings.first_seed:
+            # Seeds differ in nothing that is checked.
             config = case.make_config(case.find_range()[1])
-            dataset = check_config(config, is_here(values))
-            notes |= dict.fromkeys(list_notes(dataset))
-    print(*notes, sep="\n", end="\n" if notes else "")
-    lines = [*run_flags.list_flag_lines(settings), ""]
-    text = run_flags.format_flags(base) + "\n".join(lines)
-    return ThresholdSearches(Path(base.run_dir), cases, text)
+            check_config(config, is_here(values))
+    lines = run_flags.format_flags(base)
+    lines += "\n".join([*run_flags.list_flag_lines(settings), ""])
+    return ThresholdSearches(Path(base.run_dir), cases, lines)
 
 
 main = Command(

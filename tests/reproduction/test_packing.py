@@ -6,13 +6,9 @@ from pathlib import Path
 import pytest
 
 from reproduction.claims import read_evidence
-from reproduction.decoders import command as decoders
-from reproduction.decoders import report
+from reproduction.claims.evidence import SEARCH_COLUMNS, SEARCHES
 from reproduction.packing import pack_evidence
 from tfcomp.config.errors import ConfigError, RunError
-
-ROOT = Path(__file__).parents[2]
-DECODERS = ROOT / "reproduction" / "decoders" / "evidence"
 
 
 def write_sweep(folder: Path, flags: str = "") -> None:
@@ -31,8 +27,7 @@ def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
     write_sweep(logs / "donuts")
     study = logs / "slopes"
     study.mkdir()
-    (study / "thresholds.csv").write_text("kind,seed\nbumps,1\n")
-    (study / "threshold.flags").write_text("--log_dir=/home/me\n--depth=2\n")
+    (study / SEARCHES).write_text(f"{','.join(SEARCH_COLUMNS)}\nbumps,,,,,,\n")
     pack_evidence([str(logs)], output)
     before = read_evidence([str(logs / "donuts")])
     after = read_evidence([str(output)])
@@ -40,10 +35,9 @@ def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
     for path in paths:
         scores = [e.score(e.select(), path) for e in (before, after)]
         assert scores[0].to_dict() == scores[1].to_dict()
-    assert after.studies[0].flags["depth"] == 2
-    assert "/home" not in (output / "slopes/threshold.flags").read_text()
-    # The same runs give the same bytes, and no file is written for nothing.
-    assert pack_evidence([str(logs)], output) == []
+    assert after.studies["slopes"]["kind"].tolist() == ["bumps"]
+    # The same runs give the same bytes, and no pack is written for nothing.
+    assert [p.name for p in pack_evidence([str(logs)], output)] == [SEARCHES]
 
 
 def test_what_cannot_be_packed(tmp_path: Path) -> None:
@@ -55,30 +49,3 @@ def test_what_cannot_be_packed(tmp_path: Path) -> None:
     with pytest.raises(RunError):
         pack_evidence([str(tmp_path)], output)
     assert not output.exists()
-
-
-def test_packing_loses_no_run(tmp_path: Path) -> None:
-    logs, output = tmp_path / "logs", tmp_path / "packed"
-    write_sweep(logs / "donuts")
-    pack_evidence([str(logs)], output)
-    packed = (output / "donuts.csv.xz").read_bytes()
-    (logs / "donuts" / "trials" / "1" / "metrics.json").write_text("{")
-    with pytest.raises(RunError):
-        pack_evidence([str(logs)], output)
-    assert (output / "donuts.csv.xz").read_bytes() == packed
-
-
-def test_the_tables_of_decoders_are_those_of_the_evidence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The figures are made, and not tested here.
-    monkeypatch.setattr(report, "figure_to_png", lambda *_, **__: b"")
-    flags = ["decoders", f"--runs={DECODERS}", f"--output={tmp_path}"]
-    assert decoders.main(flags) == 0
-    page = (ROOT / "docs/decoders.md").read_text("utf-8")
-    for name in ("decoders.md", "solved.md", "distinct.md"):
-        for table in (tmp_path / name).read_text("utf-8").split("\n\n"):
-            assert table.strip() in page
-    for name in ("decoders.csv", "solved.csv", "distinct.csv"):
-        made = (tmp_path / name).read_text("utf-8")
-        assert (ROOT / "docs/tables" / name).read_text("utf-8") == made

@@ -168,7 +168,7 @@ def make_page(
     for name in list_leading("stage", "stages"):
         lines += plot(sweep, plot_curves, "stage", name)
     text = "Errors by epoch, and numbers of stages."
-    paired = score_table.compare_with_first(sweep.runs)
+    paired = compare_with_first(sweep.runs)
     sections = [Section("figures", "Figures", text, lines), paired]
 
     planned = [make_label(trial.setting, sweep.flags) for trial in sweep.trials]
@@ -179,6 +179,27 @@ def make_page(
         count = f"{len(sweep.runs)} of {len(planned)}"
         sentences.append(f"{count} trials have scores.")
     return Answer(sentences, exhibits), sections
+
+
+def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
+    """Compares OOD errors of the first setting with others, at equal seeds."""
+    if len({run.setting for run in runs}) < 2:
+        return score_table.make_paired([], "")
+
+    table = pd.DataFrame(
+        {
+            "setting": [run.setting for run in runs],
+            "seed": [run.seed for run in runs],
+            "score": score_table.HELD_OUT,
+            "value": [run.errors.get("ood") for run in runs],
+        }
+    )
+    names = {"setting_a": "a", "setting_b": "b"}
+    pairs = compare_settings(table, ["setting"]).rename(columns=names)
+    rows: list[Any] = pairs.to_dict("records")
+    finding = score_table.describe_tests(rows, runs[0].setting)
+    is_tested = any(row["p_holm"] is not None for row in rows)
+    return score_table.make_paired(rows if is_tested else [], finding)
 
 
 def plot(

@@ -18,8 +18,6 @@ from reproduction.claims import (
     c12_penalties,
     c15_bumps,
     c16_data_needed,
-    c18_units,
-    c19_interpolation,
     c21_several_bumps,
     c23_effective_rank,
 )
@@ -178,28 +176,6 @@ def test_errors_that_fall_to_that_of_a_blank() -> None:
     )
     assert ask(c15_bumps, evidence, "0 to 100 bumps")[0] == "yes"
     assert ask(c15_bumps, evidence, "100 bumps")[0] != "yes"
-
-
-def test_units_that_networks_on_all_have_as_well() -> None:
-    flags = STRIPES | SHORT | {"precision": "float32"}
-    rise, flat = [-1, -0.6, -0.2, 0.2, 0.8], [0.1, 0.1, 0.1, 0.1, 0.1]
-    numbers = {"product_less_sum": rise, "start/product_less_sum": flat}
-    every = flags | {"num_bumps": 784, "train_all": True}
-    evidence = plant(
-        (flags | {"num_bumps": 50}, c18_units.SEEDS, numbers),
-        (every, ALL_SEEDS, {"product_less_sum": rise}),
-    )
-    assert ask(c18_units, evidence, "50 bumps") == ("yes", "no")
-
-
-def test_a_blend_of_edges_and_a_true_rotation() -> None:
-    for r2, holds in ((0.95, "yes"), (0.6, "no")):
-        numbers = {"edge_linear_r2": r2, "start/edge_linear_r2": 0.1}
-        evidence = plant(
-            (c19_interpolation.DIGIT, c19_interpolation.SEEDS, numbers)
-        )
-        rows = list(c19_interpolation.judge(evidence))
-        assert (rows[0].holds, rows[0].specific) == (holds, "open")
 
 
 def test_laws_of_the_data_needed() -> None:

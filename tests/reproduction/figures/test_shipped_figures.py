@@ -29,20 +29,6 @@ def read(path: Path) -> np.ndarray:
             "reproduction/evidence",
             {"symptoms": "fig_symptoms_1", "cures": "fig_cures_1"},
         ),
-        (
-            "reproduction/evidence/sweep_error_map.csv.xz",
-            {"N": "fig_N_1"},
-        ),
-        pytest.param(
-            "saved_models/published/paper",
-            {
-                "1d": "fig_1d_2",
-                "3bc": "fig_3bc_1",
-                "4b": "fig_4b_1",
-                "H": "fig_H_2",
-            },
-            marks=pytest.mark.slow,  # half a minute
-        ),
     ],
 )
 def test_shipped_figures(runs: str, files: dict, tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+"""Decoders on splits: planted runs, and the committed table and page."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from reproduction.claims.judge import estimate
+from reproduction.decoders import cells
+from reproduction.decoders.command import main
+from tests.reproduction.claims.worlds import plant_run
+from tests.tables.test_read import write_run
+from tfcomp.config.errors import ConfigError
+from tfcomp.statistics.limits import AT_MOST_ONE
+from tfcomp.tables.read import Results
+
+ROOT = Path(__file__).parents[3]
+GOOD = [0.90, 0.92, 0.91]
+BUMPS = {"dataset": "gaussian_bumps", "region": "corner:9"}
+SPRITES = {"dataset": "sprites", "region": "x:#2,y:#2"}
+DISTINCT = SPRITES | {"sprite_shapes": cells.DISTINCT}
+
+
+def make_runs(
+    ood: list[float],
+    flags: dict[str, Any] = BUMPS,
+    model: str = "cnn",
+    unfitted: int = 0,
+    recorded: bool = True,
+    **numbers: float,
+) -> list[Any]:
+    """Runs of a decoder, whose mean image has half the error of a blank one."""
+    runs = []
+    for seed, r2 in enumerate(ood):
+        is_fitted = seed >= unfitted
+        own = {"r2/id": 0.98 if is_fitted else 0.5, "r2/ood": r2}
+        scores = {
+            "id/relative_mse": 0.5 * (1 - own["r2/id"]),
+            "ood/relative_mse": 0.5 * (1 - r2),
+            "references/additive/ood": 0.25,  # an R² of .5
+            "references/nearest_id/ood": 0.6,
+        }
+        if recorded or seed == 0:
+            scores |= own
+        runs.append(plant_run(flags | {"model": model}, seed, scores | numbers))
+    return runs
+
+
+def judge(*runs: Any) -> pd.DataFrame:
+    return cells.judge_splits(cells.read_table(Results(sum(runs, []))))
+
+
+@pytest.mark.parametrize(
+    ("ood", "unfitted", "answer"),
+    [
+        (GOOD, 0, "yes"),
+        ([0.40, 0.42, 0.41], 0, "no"),
+        ([0.9, 0.1, 0.9], 0, "open"),
+        (GOOD[:2], 0, "open"),
+        ([0.1, *GOOD], 1, "yes"),  # one that does not fit has no say
+        ([0.1] * 4 + GOOD, 4, "open"),  # fewer than half fit
+        (GOOD, 3, "not fitted"),
+    ],
+)
+def test_a_decoder_composes_above_predictors(
+    ood: list[float], unfitted: int, answer: str
+) -> None:
+    row = judge(make_runs(ood, unfitted=unfitted)).iloc[0]
+    fitted = pd.Series(ood[unfitted:], dtype=float)
+    number = estimate(fitted, "mean", AT_MOST_ONE)
+    assert row["composes"] == answer
+    assert row["fitted"] == len(fitted)
+    assert (row["predictor"], row["predictor_r2"]) == ("additive", 0.5)
+    expected = [number.mean, number.low, number.high]
+    measured = [row["r2"], row["low"], row["high"]]
+    assert measured == pytest.approx(expected, nan_ok=True)
+
+
+def test_the_mean_of_held_out_images_is_a_predictor() -> None:
+    poor = {"references/additive/ood": 0.9, "references/nearest_id/ood": 0.9}
+    row = judge(make_runs([-0.1, -0.12, -0.11], **poor)).iloc[0]
+    assert (row["predictor"], row["predictor_r2"]) == ("held_out_mean", 0)
+    assert row["composes"] == "no"
+
+
+def test_r2_follows_from_errors_where_it_was_not_recorded() -> None:
+    recorded, derived = (
+        judge(make_runs(GOOD, recorded=is_recorded)).iloc[0]
+        for is_recorded in (True, False)
+    )
+    assert derived["r2"] == pytest.approx(recorded["r2"])
+    assert derived["fitted"] == 3
+
+
+def test_settings_and_images_are_not_mixed() -> None:
+    wide = make_runs([0.1, 0.12], BUMPS | {"width": 99})
+    large = make_runs([0.2, 0.22, 0.21], BUMPS | {"grid_size": 64})
+    rows = judge(make_runs(GOOD), wide, large)
+    assert sorted(rows["runs"]) == [3, 3]
+    assert sorted(rows["r2"].round(2)) == [0.21, 0.91]
+
+
+def test_copies_and_networks_on_all_are_left_out(tmp_path: Path) -> None:
+    # Squares look the same after a turn.
+    copies = make_runs(GOOD, SPRITES)
+    trained = make_runs(GOOD, DISTINCT | {"train_all": True})
+    assert cells.read_table(Results(copies + trained)).empty
+    write_run(tmp_path / "r", "--train_all=true")
+    output = tmp_path / "o"
+    with pytest.raises(ConfigError):
+        main(["decoders", f"--runs={tmp_path}", f"--output={output}"])
+    assert not output.exists()
+
+
+def test_families() -> None:
+    poor = [0.1, 0.12, 0.11]
+    splits = {"x:#1": (GOOD, 1.0), "x:#2": (poor, 1.0), "x:#3": (GOOD, 0.3)}
+    runs = []
+    for region, (ood, share) in splits.items():
+        flags = DISTINCT | {"region": region}
+        runs += make_runs(ood, flags, **{"certificate/1/certified": share})
+    table = cells.read_table(Results(runs))
+    families = cells.average_families(table, cells.judge_splits(table))
+    rows = families.set_index("family")
+    sprites = rows.loc["sprites"]
+    # A mean over both splits at each seed.
+    expected = np.mean([GOOD, poor])
+    assert sprites["r2"] == pytest.approx(expected)
+    assert (sprites["composing"], sprites["splits"]) == (1, 2)
+    assert rows.loc[cells.UNDETERMINED, "composing"] == 1
+
+
+def test_the_page_is_that_of_the_evidence(tmp_path: Path) -> None:
+    runs = ROOT / "reproduction/decoders/evidence"
+    assert main(["decoders", f"--runs={runs}", f"--output={tmp_path}"]) == 0
+    page = (tmp_path / "decoders.md").read_text("utf-8")
+    assert page == (ROOT / "docs/decoders.md").read_text("utf-8")
+    assert len(page.splitlines()) <= 120
+    table = (tmp_path / "decoders.csv").read_text("utf-8")
+    assert table == (ROOT / "docs/tables/decoders.csv").read_text("utf-8")
+    sizes = []
+    for folder in (tmp_path, ROOT / "docs/figures"):
+        with Image.open(folder / "decoders.png") as image:
+            sizes.append(image.size)
+    assert sizes[0] == sizes[1]
