@@ -144,52 +144,99 @@ def test_an_interruption_is_one_line(talk: subprocess.Popen) -> None:
     assert (talk.wait(), talk.stderr.read()) == (130, "interrupted\n")
 
 
-# Waits in the work of a command, and closes what it has opened.
-STOPPED = """
-import time
-from tfcomp.config.command import Command, exit_on_user_error
-def work(settings):
-    try:
-        print("first", flush=True)
-        time.sleep(20)
-    finally:
-        end = time.monotonic() + 0.5
-        while time.monotonic() < end:
+# Waits where Python swallows what a handler raises, and goes on.
+SWALLOW = {
+    "collector": """
+        gc.callbacks.append(lambda *_: wait(1.0))
+        gc.collect()
+    """,
+    "finalizer": """
+        class Resource:
+            def __del__(self):
+                wait(1.0)
+        Resource()
+    """,
+    "library": """
+        try:
+            wait(1.0)
+        except:
             pass
-        print("closed", flush=True)
-exit_on_user_error(Command("Works.", {}, work))
-"""
-
-
-# A library swallows what the handler of a signal raises.
-SWALLOWED = """
-import time
-from tfcomp.config import command
+    """,
+    "other error": """
+        try:
+            wait(1.0)
+        except BaseException as error:
+            raise ValueError("of a library") from error
+    """,
+    "clean-up": """
+        try:
+            wait(20.0)
+        finally:
+            end = time.monotonic() + 0.5
+            while time.monotonic() < end:
+                pass
+            print("closed", flush=True)
+    """,
+    "endless": """
+        try:
+            wait(20.0)
+        finally:
+            print("closed", flush=True)
+            wait(20.0)
+    """,
+}
+STOPPED = """
+import gc, sys, time
+from tfcomp.config.command import Command, exit_on_user_error
+gc.disable()
+def wait(seconds):
+    print("first", flush=True)
+    time.sleep(seconds)
 def work(settings):
-    try:
-        print("first", flush=True)
-        time.sleep(20)
-    except BaseException:
-        print("closed", flush=True)
-    time.sleep(20)
-command.GRACE_SECONDS = 1
-command.exit_on_user_error(command.Command("Works.", {}, work))
+{body}
+    wait(20.0)
+exit_on_user_error(Command("Works.", {{}}, work))
 """
 
 
+def start_stopped(case: str, place: Path) -> subprocess.Popen:
+    """Starts a command, and waits until it is where a signal gets lost."""
+    body = SWALLOW[case].replace("\n    ", "\n")
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPED.format(body=body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(place)},
+    )
+    assert process.stdout.readline() == "first\n"
+    return process
+
+
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize(
-    ("script", "count"), [(STOPPED, 1), (STOPPED, 2), (SWALLOWED, 1)]
+    "case", [name for name in SWALLOW if name != "endless"]
 )
-def test_a_request_to_stop_ends_a_command(script: str, count: int) -> None:
-    pipe = subprocess.PIPE
-    line = [sys.executable, "-c", script]
-    with subprocess.Popen(line, text=True, stdout=pipe, stderr=pipe) as process:
-        assert process.stdout.readline() == "first\n"
+def test_no_request_to_stop_is_lost(
+    case: str, count: int, tmp_path: Path
+) -> None:
+    with start_stopped(case, tmp_path) as process:
         for _ in range(count):  # `timeout` sends two
             process.send_signal(signal.SIGTERM)
-        printed, complaints = process.communicate(timeout=10)
-    assert (process.returncode, complaints) == (143, "")
-    assert printed == "closed\n"
+        printed, errors = process.communicate(timeout=10)
+    assert (process.returncode, errors) == (143, "")
+    assert "closed" in printed or case != "clean-up"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_second_request_kills(tmp_path: Path) -> None:
+    with start_stopped("endless", tmp_path) as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "closed\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1.2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == -signal.SIGTERM
 
 
 # Failures

@@ -145,38 +145,54 @@ def test_a_waiting_process_gets_its_turn(tmp_path: Path) -> None:
     assert order == ["first", "second"]
 
 
-# A process that is killed while it works in a folder, with or without locks.
-KILLED = f"""
-import fcntl, os, pathlib, signal, sys, warnings
+# A process that is killed while it works in a folder without locks.
+KILLED = """
+import fcntl, os, pathlib, signal, sys
 from tfcomp.storage.files import lock_folder
 def refuse(*_):
-    raise OSError({errno.ENOSYS}, "no locks")
-if sys.argv[2] == "False":
+    raise OSError(int(sys.argv[2]), "no locks")
+if sys.argv[2] != "0":
     fcntl.flock = refuse
-    warnings.simplefilter("ignore")
 with lock_folder(pathlib.Path(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.filterwarnings("ignore:flock not supported:UserWarning")
-@pytest.mark.parametrize("has_locks", [True, False])
-def test_folders_are_locked_while_their_process_lives(
-    has_locks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(has_locks)]
-    assert subprocess.run(command).returncode == -signal.SIGKILL
+@pytest.fixture(params=[0, errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def code(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> int:
+    """What the file system answers if a lock is wanted."""
 
     def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSYS, "no locks")
+        raise OSError(request.param, "no locks")
 
-    if not has_locks:
+    if request.param:
         monkeypatch.setattr("fcntl.flock", refuse)
-    for wait in (False, True):
-        with lock_folder(tmp_path, wait=wait):
-            with pytest.raises(RunError, match=f"remove {tmp_path}/.lock"):
+    return request.param
+
+
+def test_folders_are_locked_on_all_file_systems(
+    code: int, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    hint = f"remove {tmp_path}/.lock.soft$" if code else f" in {tmp_path}$"
+    for _ in range(2):
+        with lock_folder(tmp_path):
+            with pytest.raises(RunError, match=hint):
                 with lock_folder(tmp_path):
                     pass
+    assert os.listdir(tmp_path) == [".lock"] and not recwarn.list
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_locks_of_killed_processes_are_void(
+    wait: bool, code: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(code)]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
+    assert (tmp_path / ".lock.soft").exists() == bool(code)
+    with lock_folder(tmp_path, wait=wait):
+        pass
 
 
 # Versions of a model

@@ -2,7 +2,6 @@
 
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ from tfcomp.config.errors import explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.settings import Settings
+from tfcomp.config.termination import STATUS, Terminated, end_on_sigterm
 
-TERMINATED = 143  # as shells number it: 128, and the number of SIGTERM
-GRACE_SECONDS = 10  # to close files after SIGTERM
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 
@@ -73,19 +71,19 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGTERM, _end)
 
     line = ""
     try:
-        status = main(sys.argv)
-        sys.stdout.flush()
+        with end_on_sigterm():
+            status = main(sys.argv)
+            sys.stdout.flush()
+    except Terminated:
+        status = STATUS
     except KeyboardInterrupt:
         line = "interrupted"
         status = 130
     except BrokenPipeError:  # the reader has ended, as in `| head`
         status = 141
-        # Python would try to write once more at its end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         explained = explain_failure(error)
         if explained is None:
@@ -93,19 +91,13 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
         message, status = explained
         line = f"error: {message}"
 
+    try:
+        sys.stdout.flush()
+    except OSError:  # Python would try once more at its end, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if line:
         print(line, file=sys.stderr, flush=True)
     sys.exit(status)
-
-
-def _end(*_: object) -> None:
-    """Handles SIGTERM: files and folders are closed on the way out."""
-    # `timeout` tells the process and then its group, which is one request.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # A library can swallow the exception. The process ends all the same.
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(TERMINATED))
-    signal.alarm(GRACE_SECONDS)
-    sys.exit(TERMINATED)
 
 
 def format_help(purpose: str, values: flags.FlagValues) -> str:

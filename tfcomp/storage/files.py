@@ -11,6 +11,7 @@ appears when it is complete; until then it is `.partial-<random>`.
 
 import contextlib
 import csv
+import errno
 import io
 import json
 import lzma
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
 
@@ -33,6 +34,9 @@ PARTIAL = ".partial-"
 # Of one compressed file; the largest in docs/ has 21 MB.
 MAX_UNPACKED = 2**28
 LOCK_FILE = ".lock"
+SOFT_LOCK_FILE = ".lock.soft"
+# What file systems answer that have no locks.
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 class DamagedFileError(RunError):
@@ -233,9 +237,9 @@ def check_folder(flag: str, path: str) -> None:
 def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Locks a folder during the block, or until the process dies.
 
-    Where the file system has no locks (Lustre), a file names the process. If
-    the process is dead, the next one on the same machine takes the file over;
-    for a machine that died, the user has to remove it.
+    File systems without locks (Lustre, some of NFS) get a file that names the
+    process. If the process is dead, the next one on the same machine takes the
+    file over; for a machine that died, the user has to remove it.
 
     Args:
         folder: An existing folder.
@@ -244,13 +248,22 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Raises:
         RunError: Another process works there, and `wait` is False.
     """
-    lock = FileLock(folder / LOCK_FILE)
+    # It stays: removing it would let two processes lock two files of this name.
+    lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
+    hint = ""
     try:
-        lock.acquire(blocking=wait)
+        try:
+            lock.acquire(blocking=wait)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            lock = SoftFileLock(folder / SOFT_LOCK_FILE)
+            hint = f"; if there is none, remove {lock.lock_file}"
+            lock.acquire(blocking=wait)
     except Timeout as error:
-        hint = f"if its machine has died, remove {lock.lock_file}"
-        reason = f"another process is working in {folder} ({hint})"
+        reason = f"another process is working in {folder}{hint}"
         raise RunError(reason) from error
+
     try:
         yield
     finally:

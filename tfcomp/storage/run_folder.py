@@ -67,6 +67,15 @@ OUTPUT_FOLDERS = (
     "projector",
     "analysis",
 )
+# Entries of `metrics.json` that have texts; all others have numbers alone.
+WORDS = (
+    "reference",
+    "differences",
+    "copies",
+    "own_measures",
+    "version",
+    "stages",
+)
 
 
 @contextlib.contextmanager
@@ -193,7 +202,31 @@ def read_metrics(path: Path) -> dict[str, Any]:
     scores = select_scores(metrics).values()
     if not scores or not all(isinstance(entry, dict) for entry in scores):
         raise DamagedFileError(path / METRICS_FILE, "it has no scores")
+    check_numbers(path / METRICS_FILE, metrics)
     return metrics
+
+
+def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
+    """Refuses the content of a file that has texts in place of numbers."""
+    for place, text in _list_texts(content):
+        reason = f"{place} must be a number, got {text!r}"
+        raise DamagedFileError(path, reason)
+
+
+def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yields texts at any depth, with their path, as `ood/mse`."""
+    if isinstance(value, str):
+        yield place, value
+        return
+
+    parts: Mapping[Any, Any] = {}
+    if isinstance(value, Mapping):
+        parts = {name: x for name, x in value.items() if name not in WORDS}
+    elif isinstance(value, list):
+        parts = dict(enumerate(value))
+    for name, inner in parts.items():
+        below = f"{place}/{name}" if place else str(name)
+        yield from _list_texts(inner, below)
 
 
 def read_history(path: Path) -> dict[int, dict[str, float]]:
