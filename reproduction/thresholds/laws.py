@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.statistics import estimates
+from tfcomp.statistics import seed_statistics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def fit_law(
     searches: pd.DataFrame,
-) -> tuple[list[estimates.SizeMean], estimates.PowerLaw | None]:
+) -> tuple[list[seed_statistics.SizeMean], seed_statistics.PowerLaw | None]:
     """Averages the examples of each grid size, and fits a power law.
 
     Args:
@@ -24,10 +24,10 @@ def fit_law(
             that never reached the target are left out.
     """
     reached = searches[searches["reached"].astype(bool)]
-    means = estimates.average_sizes(
+    means = seed_statistics.average_sizes(
         reached["grid_size"].tolist(), reached["num_examples"].tolist()
     )
-    return means, estimates.fit_power_law(means)
+    return means, seed_statistics.fit_power_law(means)
 
 
 def plot_thresholds(searches: pd.DataFrame) -> Plot:

@@ -10,7 +10,6 @@ import h5py
 import numpy as np
 import PIL.Image
 import pytest
-from tfcomp.models.config_checks import check_config
 
 import tfcomp
 from tests.datasets.own_tables import (
@@ -31,6 +30,7 @@ from tfcomp.datasets.table_readers import (
     read_h5,
     tabulate,
 )
+from tfcomp.models.registry import check_config
 
 UNIT = IMAGES / 255
 COLOR = np.stack([IMAGES] * 3, axis=1)  # channels first

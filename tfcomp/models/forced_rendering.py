@@ -6,7 +6,7 @@ they count once per step, whatever the batch.
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -244,6 +244,15 @@ class LowRankEmbedding(ValueEmbedding):
             "left_regularizer": serialize(self.left_regularizer),
             "right_regularizer": serialize(self.right_regularizer),
         }
+
+    @classmethod
+    def from_config(cls, config: dict) -> Self:
+        # Models saved before 0.3 have them: None, None and False.
+        for name in ("coefficient_initializer", "vector_initializer"):
+            config.pop(name, None)
+        if config.pop("orthogonal", False):
+            raise ValueError("orthogonal modes ended with version 0.1")
+        return super().from_config(config)
 
     def _render(
         self,
