@@ -38,9 +38,9 @@ def plot_thresholds(searches: pd.DataFrame) -> Plot:
     """
     from matplotlib.ticker import LogLocator
 
-    from tfcomp.figures import curve_plots, layout
+    from tfcomp.figures import curve_plots, exhibits
 
-    figure = layout.make_figure((5.6, 4.2), layout="constrained")
+    figure = exhibits.make_figure((5.6, 4.2), layout="constrained")
     axes = figure.subplots()
     for index, (kind, rows) in enumerate(searches.groupby("kind")):
         style = curve_plots.get_line_style(index)
@@ -86,4 +86,4 @@ def plot_thresholds(searches: pd.DataFrame) -> Plot:
     axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     curve_plots.finish_axes(axes)
-    return layout.finish_figure(figure, "", lambda: searches)
+    return exhibits.finish_figure(figure, "", lambda: searches)

@@ -117,14 +117,14 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
         RunError: If a packed table is damaged.
 
     Example:
-        The OOD error of 20 donuts, from the evidence of a clone:
+        The OOD error of 40 donuts, from the evidence of a clone:
 
         >>> path = "reproduction/evidence/donut_bump.csv.xz"
         >>> runs, numbers = tfcomp.read_runs(path)
         >>> ood = numbers.query("subset == 'ood' and name == 'relative_mse'")
         >>> ood = ood[ood["when"] == "end"].merge(runs, on="run")
         >>> len(ood), round(float(ood["value"].median()), 2)
-        (20, 0.84)
+        (40, 0.84)
     """
     results = read_finished([str(path) for path in paths])
     return results.runs, results.numbers

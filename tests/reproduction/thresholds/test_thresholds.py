@@ -17,7 +17,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_flags
 from tfcomp.datasets import make_dataset
-from tfcomp.sweeps import workload
+from tfcomp.sweeps import sweep_run
 
 QUICK = ["--flagfile=threshold_quick.flags", "--grid_sizes=16", "--seeds=1"]
 SIZES = (16, 20, 24, 28, 32)
@@ -172,7 +172,7 @@ def test_new_seeds_are_searched_and_finished_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        workload, "open_pool", lambda *_: nullcontext(PoolHere())
+        sweep_run, "open_pool", lambda *_: nullcontext(PoolHere())
     )
     seeds = []
 
