@@ -152,7 +152,8 @@ def read_h5(path: str | Path) -> FactorTable:
             )
         return member[()]
 
-    with h5py.File(path) as file:
+    # Some file systems of clusters have no locks, and data are only read.
+    with h5py.File(path, "r", locking=False) as file:
         members = _list_arrays(file)
         if isinstance(file.get("latents"), h5py.Group):
             for name, array in _list_arrays(file["latents"]).items():
@@ -285,8 +286,8 @@ def tabulate(
         raise TableError("factors", rule, "none")
     import pandas as pd
 
-    names = []
-    classes = []
+    names: list[str] = []
+    classes: list[Array] = []
     values = []
     levels = []
     for name in columns:
@@ -297,6 +298,9 @@ def tabulate(
             index, numbers = _number_values(column, str(name))
         else:
             index, texts = pd.factorize(column.astype(str))
+        if classes and len(index) != len(classes[0]):
+            rule = f"must have {len(classes[0]):,} rows, as {names[0]} has"
+            raise TableError(f"the column {name}", rule, f"{len(index):,}")
         names.append(str(name))
         classes.append(index)
         values.append(numbers)
@@ -423,20 +427,18 @@ def _read_images(
     images = allocate((len(names), *first.shape), first.dtype)
     for number, name in enumerate(names):
         image = _read_picture(folder / name)
-        if image.shape != first.shape:
-            got = f"{list(image.shape)} in {name}"
-            raise TableError(
-                "images",
-                f"must all be {list(first.shape)}",
-                got,
-            )
+        if (image.shape, image.dtype) != (first.shape, first.dtype):
+            rule = f"must all be {first.dtype} {list(first.shape)}"
+            got = f"{image.dtype} {list(image.shape)} in {name}"
+            raise TableError("images", rule, got)
         images[number] = image
     return images
 
 
 def _read_picture(file: Path) -> Array:
-    """Returns the pixels; transparent ones show a black ground."""
+    """Returns the pixels, upright; transparent ones show a black ground."""
     import PIL.Image as pil
+    from PIL import ImageOps
 
     try:
         # Pillow warns of large pictures and refuses larger ones.
@@ -445,15 +447,17 @@ def _read_picture(file: Path) -> Array:
     except pil.UnidentifiedImageError as error:
         rule = f"must be {', '.join(FORMATS)}"
         raise TableError("images", rule, file.name) from error
-    with opened as picture:
-        if picture.mode[0] in "IF":
-            rule = "must have 8 bits per channel"
-            raise TableError(
-                "images",
-                rule,
-                f"{picture.mode} in {file.name}",
-            )
-        mode = "L" if picture.mode in ("1", "L", "LA") else "RGB"
-        ground = pil.new("RGBA", picture.size, "black")
-        ground.alpha_composite(picture.convert("RGBA"))
-        return np.asarray(ground.convert("RGB").convert(mode))
+    with opened as file_picture:
+        picture = ImageOps.exif_transpose(file_picture)
+    if picture.mode == "F":
+        rule = "must have integer pixels"
+        raise TableError("images", rule, f"floats in {file.name}")
+    if picture.mode.startswith("I"):  # gray, of 16 bits
+        return np.asarray(picture)
+
+    mode = "RGB"
+    if picture.mode in ("1", "L", "LA"):
+        mode = "L"
+    ground = pil.new("RGBA", picture.size, "black")
+    ground.alpha_composite(picture.convert("RGBA"))
+    return np.asarray(ground.convert("RGB").convert(mode))
