@@ -248,6 +248,14 @@ def test_words_are_not_continuous(
         tabulate(colors, **options)
 
 
+def test_columns_of_other_lengths_are_named() -> None:
+    columns = {"x": np.arange(6), "y": np.arange(5)}
+    with pytest.raises(TableError) as error:
+        tabulate(columns)
+    words = set(str(error.value).replace(",", "").split())
+    assert {"x", "6", "y", "5"} <= words
+
+
 def test_uneven_angles_need_their_period() -> None:
     angles = {"angle": np.array([0, 90, 270])}
     with pytest.raises(TableError, match="period"):

@@ -1,5 +1,6 @@
 """Tables of own images: every layout, memory, regions and samples."""
 
+import fcntl
 import importlib.util
 import math
 from pathlib import Path
@@ -176,6 +177,8 @@ def assert_has_halves(table: tfcomp.FactorTable) -> None:
     [
         ("file,x,y", number(HALVES), "csv"),
         ("file_name,x,y", number(HALVES), "csv"),
+        ("Filename,x,y", number(HALVES), "csv"),
+        ("image_id,x,y", number(HALVES), "csv"),
         (
             ",file,x,y",
             [f"0,{row}" for row in number(HALVES)],
@@ -275,6 +278,40 @@ def test_transparent_pixels_are_black(
     table = read_table(str(tmp_path))
     assert find_polarity(table) == "bright"
     np.testing.assert_array_equal(table.draw(table.space.grid()), expected)
+
+
+def test_photographs_are_upright(tmp_path: Path) -> None:
+    write_folder(tmp_path, number(HALVES), "file,x,y")
+    quarter_turn = 6  # clockwise, of the EXIF orientations
+    exif = PIL.Image.Exif()
+    exif[0x0112] = quarter_turn
+    for n, pixels in enumerate(PIXELS):
+        stored = np.rot90(pixels)
+        picture = PIL.Image.fromarray(stored.copy())
+        picture.save(tmp_path / f"{n}.png", exif=exif)
+    assert_draws(read_table(str(tmp_path)), PIXELS, 255)
+
+
+def test_gray_pictures_may_have_16_bits(tmp_path: Path) -> None:
+    write_folder(tmp_path, number(HALVES), "file,x,y")
+    pixels = PIXELS.astype(np.uint16) * 257
+    for n, picture in enumerate(pixels):
+        PIL.Image.fromarray(picture).save(tmp_path / f"{n}.png")
+    assert_draws(read_table(str(tmp_path)), pixels, 2**16 - 1)
+
+    PIL.Image.fromarray(PIXELS[5]).save(tmp_path / "5.png")
+    with pytest.raises(TableError, match="uint8"):
+        read_table(str(tmp_path))
+
+
+def test_locked_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "own.h5"
+    with h5py.File(path, "w") as members:
+        members["images"] = IMAGES
+        members["classes"] = CLASSES
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert len(read_table(str(path)).points) == len(CLASSES)
 
 
 def test_missing_combinations() -> None:

@@ -27,7 +27,16 @@ _USED = "config statistics storage datasets models metrics training contrib"
 DECIDING = tuple(f"tfcomp.{name}" for name in _USED.split())
 TFDS = "tfds:"
 TABLES = (".csv", ".tsv")
-PICTURE_HEADS = ("file", "file_name")  # columns with the name of a picture
+# Columns with the name of a picture, in small letters; the first one counts.
+PICTURE_HEADS = (
+    "file",
+    "file_name",
+    "filename",
+    "image",
+    "image_id",
+    "img",
+    "path",
+)
 SEPARATORS = ",;\t"
 SAMPLE = 2**16  # bytes
 NUM_SAMPLES = 64
@@ -173,7 +182,11 @@ def read_cells(table: Path) -> "pd.DataFrame":
 
 def find_picture_column(frame: "pd.DataFrame") -> str:
     """Returns the name of the column that names pictures; "" without one."""
-    return next((name for name in PICTURE_HEADS if name in frame), "")
+    columns = {str(name).lower(): str(name) for name in frame}
+    for head in PICTURE_HEADS:
+        if head in columns:
+            return columns[head]
+    return ""
 
 
 def _sample_file(path: str | Path) -> Iterator[bytes]:

@@ -165,7 +165,10 @@ FORMATS.register(
         write=functools.partial(export_stages, name="onnx"),
         call=ONNX_CALL,
         file="model.onnx",
-        packages={"tf2onnx": "tf2onnx", "onnxruntime": "onnxruntime"},
+        packages={
+            "tf2onnx": "tf2onnx",
+            "onnxruntime": "onnxruntime",
+        },
     ),
 )
 FORMATS.register(

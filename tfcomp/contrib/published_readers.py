@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.hashes import TFDS, list_files
 from tfcomp.config.process import quiet_startup
@@ -44,7 +45,10 @@ NORB_TYPES: dict[int, np.dtype[Any]] = {
 }
 
 # The file of complex shapes has fewer colors and shapes, without names.
-MPI3D_COMPLEX = {"color": 4, "shape": 4}
+MPI3D_COMPLEX = {
+    "color": 4,
+    "shape": 4,
+}
 
 LABEL = "label_"
 VALUE = "value_"
@@ -53,7 +57,10 @@ TFDS_NAMES = {
     "shapes3d": "3DShapes",
     "smallnorb": "smallNORB",
 }
-TFDS_SYNONYMS = {"posX": "x_position", "posY": "y_position"}
+TFDS_SYNONYMS = {
+    "posX": "x_position",
+    "posY": "y_position",
+}
 BATCH = 1024  # examples that are read at a time
 
 for _file in ("smallnorb.toml", "mpi3d.toml"):
@@ -94,7 +101,7 @@ def _read_cars(files: list[Path]) -> FactorTable:
     )
 
 
-def _load_car(file: Path) -> np.ndarray:
+def _load_car(file: Path) -> Array:
     """Returns the images of a car, [elevation, azimuth, H, W, C]."""
     import scipy.io
 
@@ -111,7 +118,8 @@ def _load_car(file: Path) -> np.ndarray:
     content.seek(0)
     variables = scipy.io.loadmat(content, variable_names=["im"])
     images = variables["im"]
-    return images.transpose(4, 3, 0, 1, 2)
+    axes = (4, 3, 0, 1, 2)
+    return images.transpose(axes)
 
 
 def _unpack(file: Path) -> bytes:
@@ -139,7 +147,7 @@ def _unpack(file: Path) -> bytes:
 
 def _read_norb(files: list[Path]) -> FactorTable:
     """Reads parts of smallNORB; of two pictures of a scene, the first."""
-    parts: dict[str, dict[str, np.ndarray]] = {}
+    parts: dict[str, dict[str, Array]] = {}
     for file in files:
         prefix, _, kind = file.stem.rpartition("-")
         part = parts.setdefault(prefix, {})
@@ -160,10 +168,14 @@ def _read_norb(files: list[Path]) -> FactorTable:
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
     columns = describe_published("smallNORB")
     _number_instances(classes, columns)
-    return FactorTable(np.concatenate(pictures), classes, **columns)
+    return FactorTable(
+        np.concatenate(pictures),
+        classes,
+        **columns,
+    )
 
 
-def _map_norb(file: Path) -> np.ndarray:
+def _map_norb(file: Path) -> Array:
     """Maps a matrix: type, number of dimensions, at least three sizes."""
     head = np.fromfile(file, "<i4", 2).tolist()
     kind, dimensions = [*head, 0, 0][:2]
@@ -171,7 +183,12 @@ def _map_norb(file: Path) -> np.ndarray:
         rule = "must be a matrix of smallNORB"
         raise TableError(file.name, rule, "another")
 
-    shape = np.fromfile(file, "<i4", dimensions, offset=8)
+    shape = np.fromfile(
+        file,
+        "<i4",
+        dimensions,
+        offset=8,
+    )
     return np.memmap(
         file,
         dtype=NORB_TYPES[kind],
@@ -182,7 +199,7 @@ def _map_norb(file: Path) -> np.ndarray:
 
 
 def _number_instances(
-    classes: np.ndarray,
+    classes: Array,
     columns: dict[str, Any],
 ) -> None:
     """Numbers the instances that occur; their own numbers become names.
@@ -218,7 +235,12 @@ def read_mpi3d(arrays: Arrays) -> FactorTable | None:
     shape = tuple(sizes.values())
     places = np.unravel_index(np.arange(count), shape)
     classes = np.stack(places, axis=1)
-    return FactorTable(images, classes, sizes=shape, **columns)
+    return FactorTable(
+        images,
+        classes,
+        sizes=shape,
+        **columns,
+    )
 
 
 @READERS.register(TFDS)
@@ -244,7 +266,11 @@ def read_tfds(folder: Path) -> FactorTable:
         columns["values"] = _read_columns(builder, values)
 
     images = _read_images(builder, len(classes))
-    return FactorTable(images, classes, **columns)
+    return FactorTable(
+        images,
+        classes,
+        **columns,
+    )
 
 
 def _find_labels(
@@ -296,7 +322,7 @@ def _describe_tfds(
 def _read_columns(
     builder: Any,
     keys: list[str],
-) -> np.ndarray:
+) -> Array:
     """Reads features of one number for each example, [n, keys]."""
     rows = []
     for batch in _read_batches(builder, keys):
@@ -308,7 +334,7 @@ def _read_columns(
 def _read_images(
     builder: Any,
     count: int,
-) -> np.ndarray:
+) -> Array:
     """Reads all images [n, H, W, C], which must have one size."""
     pixels = builder.info.features["image"]
     if None in pixels.shape:

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import tensorflow as tf
+from numpy import ndarray as Array
 
 from tfcomp.datasets.dataset import Dataset
 
@@ -39,29 +40,54 @@ def make_batches(
         num_steps: The number of batches; by default they do not end.
     """
     table = tf.constant(dataset.splits.train)
-    num_bytes = 4 * len(table) * math.prod(dataset.image_shape)
+    num_pixels = len(table) * math.prod(dataset.image_shape)
     stored = None
-    if num_bytes <= MAX_STORED:
+    if 4 * num_pixels <= MAX_STORED:
         stored = tf.constant(_render_all(dataset))
 
     def make_batch(
         rows: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         factors = tf.gather(table, rows)
-        if stored is not None:
-            images = tf.gather(stored, rows)
-        elif dataset.draw_train is not None:
-            images = tf.numpy_function(dataset.draw_train, [rows], tf.float32)
-            images = tf.ensure_shape(images, (None, *dataset.image_shape))
+        if stored is None:
+            images = _render_rows(dataset, rows, factors)
         else:
-            images = dataset.render(factors)
+            images = tf.gather(stored, rows)
         return factors, _add_noise(images, rows, dataset.noise)
 
     if stored is not None:  # a renderer of users may need it
         make_batch = skip_autograph(make_batch)
-    rows = make_row_batches(dataset, batch_size, seed, first_step, num_steps)
-    batches = rows.map(make_batch, num_parallel_calls=1, deterministic=True)
+    rows = make_row_batches(
+        dataset,
+        batch_size,
+        seed,
+        first_step,
+        num_steps,
+    )
+    batches = rows.map(
+        make_batch,
+        num_parallel_calls=1,
+        deterministic=True,
+    )
     return batches.prefetch(4)
+
+
+def _render_rows(
+    dataset: Dataset,
+    rows: tf.Tensor,
+    factors: tf.Tensor,
+) -> tf.Tensor:
+    """Renders rows of the training table, [B, *image_shape].
+
+    Args:
+        dataset: Has the renderer, or the images of each row.
+        rows: Rows of the training table, [B].
+        factors: Their factor values, [B, F].
+    """
+    if dataset.draw_train is None:
+        return dataset.render(factors)
+    images = tf.numpy_function(dataset.draw_train, [rows], tf.float32)
+    return tf.ensure_shape(images, (None, *dataset.image_shape))
 
 
 def make_row_batches(
@@ -111,18 +137,23 @@ def make_training_table(
     dataset: Dataset,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Factors [n, F] and images [n, *image_shape], with noise, as tensors."""
+    factors = tf.constant(dataset.splits.train, tf.float32)
     images = tf.convert_to_tensor(_render_all(dataset), tf.float32)
     rows = tf.range(len(images), dtype=tf.int64)
-    noisy = _add_noise(images, rows, dataset.noise)
-    return tf.constant(dataset.splits.train, tf.float32), noisy
+    return factors, _add_noise(images, rows, dataset.noise)
 
 
-def _render_all(dataset: Dataset) -> np.ndarray:
+def _render_all(dataset: Dataset) -> Array:
+    rows = np.arange(len(dataset.splits.train))
     with tf.device("CPU"):
-        return dataset.render_training(np.arange(len(dataset.splits.train)))
+        return dataset.render_training(rows)
 
 
-def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
+def _add_noise(
+    images: tf.Tensor,
+    rows: tf.Tensor,
+    noise: float,
+) -> tf.Tensor:
     """Returns images with Gaussian noise, always the same for a row [B]."""
     if not noise:
         return images
@@ -131,11 +162,19 @@ def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
         # The seed 0 is independent of the seed of a run.
         return tf.random.stateless_normal(images.shape[1:], [0, row])
 
-    normal = tf.map_fn(sample, rows, fn_output_signature=tf.float32)
+    normal = tf.map_fn(
+        sample,
+        rows,
+        fn_output_signature=tf.float32,
+    )
     return images + noise * normal
 
 
-def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
+def shuffle_numbers(
+    numbers: tf.Tensor,
+    size: int,
+    seed: int,
+) -> tf.Tensor:
     """Returns rows for numbers of examples, each row once a pass.
 
     Args:

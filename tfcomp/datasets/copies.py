@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import (
     FactorSpace,
@@ -21,9 +22,9 @@ from tfcomp.datasets.factors import (
 )
 from tfcomp.datasets.splits import Splits
 
-Render = Callable[[np.ndarray], Iterable[np.ndarray]]
+Render = Callable[[Array], Iterable[Array]]
 # Groups of values of a factor, an array each, by the factor's name.
-Aliases = dict[str, list[np.ndarray]]
+Aliases = dict[str, list[Array]]
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,16 @@ class Copies:
             are equal, by factor.
     """
 
-    is_copy: np.ndarray
+    is_copy: Array
     summary: dict[str, Any]
     aliases: Aliases = field(default_factory=dict)
 
 
-def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
+def find_copies(
+    render: Render,
+    space: FactorSpace,
+    splits: Splits,
+) -> Copies:
     """Compares all held-out and training images, by hashes of their pixels.
 
     Args:
@@ -54,19 +59,21 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
         splits: Training examples, and all combinations that exist.
     """
     is_ood = splits.all.is_ood
-    _, first = np.unique(number_rows(splits.train), return_index=True)
-    train = splits.train[first]
     held_out = splits.all.factors[is_ood]
+    train_rows = number_rows(splits.train)
+    _, first = np.unique(train_rows, return_index=True)
+    train = splits.train[first]
 
-    images = _number_images(render, np.concatenate([train, held_out]))
-    train_images, held_out_images = np.split(images, [len(train)])
+    table = np.concatenate([train, held_out])
+    numbers = _number_images(render, table)
+    images, held_out_images = np.split(numbers, [len(train)])
     is_copy = is_ood.copy()
-    is_copy[is_ood] = np.isin(held_out_images, train_images)
-    is_repeated = np.bincount(train_images)[train_images] > 1
+    is_copy[is_ood] = np.isin(held_out_images, images)
+    is_repeated = _count_equal(images) > 1
     if not is_copy.any() and not is_repeated.any():
         return Copies(is_copy, summary={})
 
-    aliases = _list_aliases(space, train, train_images)
+    aliases = _list_aliases(space, train, images)
     summary = {
         "num_copies": int(is_copy.sum()),
         "num_held_out": int(is_ood.sum()),
@@ -76,24 +83,38 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     return Copies(is_copy, summary, aliases)
 
 
-def _number_images(render: Render, table: np.ndarray) -> np.ndarray:
+def _count_equal(numbers: Array) -> Array:
+    """Counts how often each of the numbers occurs, [n]."""
+    counts = np.bincount(numbers)
+    return counts[numbers]
+
+
+def _number_images(
+    render: Render,
+    table: Array,
+) -> Array:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
     for images in render(table):
         for image in images:
-            # Adding 1 rounds away the last bits of pixels near 0.
-            pixels = image.astype(np.float32) + np.float32(1)
-            if pixels.ndim == 4:  # all images of a combination, in any order
-                pixels = np.unique(pixels, axis=0)
-            digest = hashlib.blake2b(pixels.data, digest_size=8).digest()
-            hashes.append(int.from_bytes(digest, "little"))
+            hashes.append(_hash_image(image))
     return number(np.array(hashes, np.uint64))
+
+
+def _hash_image(image: Array) -> int:
+    """Hashes pixels, [H, W, C] or [n, H, W, C]."""
+    # Adding 1 rounds away the last bits of pixels near 0.
+    pixels = image.astype(np.float32) + np.float32(1)
+    if pixels.ndim == 4:  # all images of a combination, in any order
+        pixels = np.unique(pixels, axis=0)
+    digest = hashlib.blake2b(pixels.data, digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _list_aliases(
     space: FactorSpace,
-    train: np.ndarray,
-    images: np.ndarray,
+    train: Array,
+    images: Array,
 ) -> Aliases:
     """Returns values with equal images wherever all else is equal.
 
@@ -105,10 +126,10 @@ def _list_aliases(
     aliases: Aliases = {}
     places = number_columns(train)
     for column, factor in enumerate(space):
-        context = number(make_keys(np.delete(places, column, axis=1)))
+        others = np.delete(places, column, axis=1)
         groups = _group_values(
             values=train[:, column],
-            context=context,
+            context=number(make_keys(others)),
             images=images,
         )
         if groups:
@@ -117,10 +138,10 @@ def _list_aliases(
 
 
 def _group_values(
-    values: np.ndarray,
-    context: np.ndarray,
-    images: np.ndarray,
-) -> list[np.ndarray]:
+    values: Array,
+    context: Array,
+    images: Array,
+) -> list[Array]:
     """Groups the values of one factor by equal images.
 
     Args:
@@ -131,8 +152,9 @@ def _group_values(
     Returns:
         Groups whose images are equal in all contexts that have both values.
     """
-    context_images = number_rows(np.stack([context, images], axis=1))
-    is_equal = np.bincount(context_images)[context_images] > 1
+    pairs = np.stack([context, images], axis=1)
+    context_images = number_rows(pairs)
+    is_equal = _count_equal(context_images) > 1
     levels = np.unique(values[is_equal])
     rows = np.isin(values, levels)
     if not rows.any():
@@ -145,12 +167,16 @@ def _group_values(
 
     groups = []
     for group in _connect((num_equal > 0) & ~is_apart):
-        if not is_apart[np.ix_(group, group)].any():
+        within = np.ix_(group, group)
+        if not is_apart[within].any():
             groups.append(levels[group])
     return groups
 
 
-def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
+def _count_pairs(
+    groups: Array,
+    levels: Array,
+) -> Array:
     """Counts the groups that contain both levels, [V, V]."""
     from scipy import sparse
 
@@ -159,16 +185,26 @@ def _count_pairs(groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
     return (table.T @ table).toarray()
 
 
-def _connect(is_related: np.ndarray) -> list[list[int]]:
+def _connect(is_related: Array) -> list[list[int]]:
     """Returns the groups of connected levels that have two or more."""
     from scipy.sparse import csgraph
 
-    count, labels = csgraph.connected_components(is_related, directed=False)
-    groups = [np.flatnonzero(labels == n).tolist() for n in range(count)]
-    return [group for group in groups if len(group) > 1]
+    count, labels = csgraph.connected_components(
+        is_related,
+        directed=False,
+    )
+    groups = []
+    for label in range(count):
+        group = np.flatnonzero(labels == label)
+        if len(group) > 1:
+            groups.append(group.tolist())
+    return groups
 
 
-def _name_values(space: FactorSpace, aliases: Aliases) -> dict[str, list[str]]:
+def _name_values(
+    space: FactorSpace,
+    aliases: Aliases,
+) -> dict[str, list[str]]:
     """Returns the groups in words, as `0 = 180`."""
     named: dict[str, list[str]] = {}
     for name, groups in aliases.items():

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry
@@ -86,11 +87,11 @@ class Dataset:
     notes: tuple[str, ...] = ()
     size_flag: str = "dataset"
     draw_train: Render | None = None
-    compare: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None
+    compare: Callable[..., tuple[Array, Array]] | None = None
     draw_all: Render | None = None
     sigma: float = 0.0
     noise: float = 0.0
-    pass_rows: np.ndarray | None = None
+    pass_rows: Array | None = None
     about: str = ""
     license: str = ""
     is_pixels: ClassVar[bool] = True  # False for `VectorDataset`
@@ -121,10 +122,12 @@ class Dataset:
             return 1.0 if self.polarity == "dark" else 0.0
         if self.has_background is False or self.image_shape[2] > 1:
             return None
+
         images = self._sample_training()
         for ground in (0.0, 1.0):
             is_ground = np.abs(images - ground) <= GROUND_TOLERANCE
-            if (is_ground.mean(axis=(1, 2, 3)) > 0.5).all():
+            shares = is_ground.mean(axis=(1, 2, 3))
+            if (shares > 0.5).all():
                 return ground
         return None
 
@@ -137,7 +140,8 @@ class Dataset:
         """
         if self.has_background:
             return self.ground
-        return self._sample_training().mean(axis=0, dtype=np.float64)
+        images = self._sample_training()
+        return images.mean(axis=0, dtype=np.float64)
 
     @property
     def reference_name(self) -> str:
@@ -153,11 +157,11 @@ class Dataset:
             return f"blank {self.ground:g}"
         return self.reference_name.removeprefix("the ")
 
-    def _sample_training(self) -> np.ndarray:
+    def _sample_training(self) -> Array:
         rows = choose_rows(len(self.splits.train), MAX_AVERAGED)
         return self.render_training(rows)
 
-    def render_training(self, rows: np.ndarray) -> np.ndarray:
+    def render_training(self, rows: Array) -> Array:
         """Returns the images of rows of the training table, without noise.
 
         Args:
@@ -174,20 +178,25 @@ class Dataset:
         return num_cells <= MAX_CELLS and len(self.space) <= MAX_MAPPED
 
     @cached_property
-    def known(self) -> np.ndarray | None:
+    def known(self) -> Array | None:
         """Mask of ID combinations, [*sizes]; None for a large space."""
         if not self.is_mapped:
             return None
         return self._spread(~self.splits.all.is_ood)
 
     @property
-    def held_out(self) -> np.ndarray:
+    def held_out(self) -> Array:
         """Mask of held-out combinations, [*sizes], where `is_mapped`."""
         return self._spread(self.splits.all.is_ood)
 
-    def _spread(self, mask: np.ndarray) -> np.ndarray:
+    def _spread(self, mask: Array) -> Array:
         points = self.splits.all.factors
-        return grid_maps.spread(self.space, points, values=mask, empty=False)
+        return grid_maps.spread(
+            self.space,
+            points,
+            values=mask,
+            empty=False,
+        )
 
     @cached_property
     def planes(self) -> list[grid_maps.Plane]:
@@ -196,7 +205,11 @@ class Dataset:
             return []
         points = self.splits.all
         index = self.space.to_index(points.factors)
-        return grid_maps.list_planes(self.space.factors, index, points.is_ood)
+        return grid_maps.list_planes(
+            self.space.factors,
+            index,
+            points.is_ood,
+        )
 
     @cached_property
     def vertical(self) -> dict[str, int]:
@@ -208,23 +221,20 @@ class Dataset:
         up = 1 if self.first_row == "bottom" else -1
         if self.has_position:
             return {"y": up}
-        # A vector has a picture of its item, or none.
-        render = self.render if self.is_pixels else vars(self)["pictures"]
+        render = self.render
+        if not self.is_pixels:
+            # A vector has a picture of its item, or none.
+            render = vars(self)["pictures"]
         if render is None:
             return {}
 
         points = self.splits.all.factors
         points = points[choose_rows(len(points), MAX_VERTICAL)]
         images = self.render_array(points, render)
-        mass = np.abs(images - np.median(images, axis=0)).sum(axis=(2, 3))
-        with np.errstate(all="ignore"):  # NaN for constant values
-            shares = mass / mass.sum(axis=1, keepdims=True).clip(1e-9)
-            heights = up * shares @ np.arange(mass.shape[1])
-            correlations = np.corrcoef(points.T, heights)[-1]
+        correlations = _correlate_heights(points, images, up)
 
         directions = {}
-        for column, factor in enumerate(self.space):
-            r = correlations[column]
+        for factor, r in zip(self.space, correlations, strict=True):
             is_distance = not (factor.categorical or factor.periodic)
             if is_distance and abs(r) > 0.5:
                 directions[factor.name] = int(np.sign(r))
@@ -253,15 +263,16 @@ class Dataset:
         """Held-out images that training contains, and equal training images."""
         return find_copies(self._draw_compared, self.space, self.splits)
 
-    def _draw_compared(self, factors: np.ndarray) -> Iterator[Any]:
-        draw_all = self.draw_all
-        if draw_all is None:
-            return self.render_parts(factors)
-        # All images as one: different images may have equal means.
-        return ([draw_all(point)] for point in factors[:, None])
+    def _draw_compared(self, factors: Array) -> Iterator[Any]:
+        if self.draw_all is None:
+            yield from self.render_parts(factors)
+            return
+        for point in factors[:, None]:
+            # All images as one: different images may have equal means.
+            yield [self.draw_all(point)]
 
     @cached_property
-    def subsets(self) -> dict[str, np.ndarray]:
+    def subsets(self) -> dict[str, Array]:
         """Masks of the scored points: `id`, `ood`, and `id_test` if any.
 
         `ood_new` has the held-out points whose images training lacks, where
@@ -273,12 +284,15 @@ class Dataset:
             is_copy = self.select_points(is_copy)
         is_new = scored.is_ood & ~is_copy
 
-        masks = {"id": ~scored.is_ood, "ood": scored.is_ood}
+        masks = {
+            "id": ~scored.is_ood,
+            "ood": scored.is_ood,
+        }
         if is_copy.any() and is_new.any():
             masks["ood_new"] = is_new
         return masks | scored.subsets
 
-    def select_points(self, values: np.ndarray) -> np.ndarray:
+    def select_points(self, values: Array) -> Array:
         """Selects the values at grid points from values at all combinations.
 
         Args:
@@ -287,13 +301,14 @@ class Dataset:
         if self.splits.existing is None:
             return values
         every = self.splits.all.factors
-        places = number_rows(np.concatenate([every, self.splits.grid]))
-        places, grid_places = np.split(places, [len(every)])
+        table = np.concatenate([every, self.splits.grid])
+        numbers = number_rows(table)
+        places, grid_places = np.split(numbers, [len(every)])
         rows = np.argsort(places)
         return values[rows[grid_places]]
 
     @cached_property
-    def grid_images(self) -> np.ndarray:
+    def grid_images(self) -> Array:
         """True images of the evaluated points, [n, H, W, C], not writable.
 
         The mean image where a point has several.
@@ -308,8 +323,10 @@ class Dataset:
         return "truth" if self.draw_all is None else "mean of true images"
 
     def render_all(
-        self, points: np.ndarray, limit: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self,
+        points: Array,
+        limit: int,
+    ) -> tuple[Array, Array]:
         """Renders single true images, where `render_array` has their means.
 
         Args:
@@ -322,8 +339,9 @@ class Dataset:
             Images [m, *image_shape], those of a point one after the other,
             and the row of the point of each image, [m].
         """
+        rows = np.arange(len(points))
         if self.draw_all is None:
-            return self.render_array(points), np.arange(len(points))
+            return self.render_array(points), rows
 
         share = max(1, limit // max(1, len(points)))
         parts = []
@@ -333,13 +351,13 @@ class Dataset:
             sample = images[choose_rows(len(images), share)]
             parts.append(sample)
             counts.append(len(sample))
-        return np.concatenate(parts), np.repeat(np.arange(len(points)), counts)
+        return np.concatenate(parts), np.repeat(rows, counts)
 
     def render_array(
         self,
-        factors: np.ndarray,
+        factors: Array,
         render: Render | None = None,
-    ) -> np.ndarray:
+    ) -> Array:
         """Renders a factor table into an array.
 
         Args:
@@ -347,28 +365,54 @@ class Dataset:
             render: By default the renderer of the dataset, which draws the
                 mean where a combination has several images.
         """
-        return np.concatenate(list(self.render_parts(factors, render)))
+        parts = list(self.render_parts(factors, render))
+        return np.concatenate(parts)
 
     def render_parts(
         self,
-        factors: np.ndarray,
+        factors: Array,
         render: Render | None = None,
-    ) -> Iterator[np.ndarray]:
+    ) -> Iterator[Array]:
         """Yields images by parts that stay in a cache of the processor.
 
         Args:
             factors: Factor values, [n, F].
             render: By default the renderer of the dataset.
         """
-        render = render or self.render
-        size = max(1, MAX_PIXELS // math.prod(self.image_shape))
-        for part in np.array_split(factors, len(factors) // size + 1):
+        if render is None:
+            render = self.render
+        num_pixels = math.prod(self.image_shape)
+        size = max(1, MAX_PIXELS // num_pixels)
+        num_parts = len(factors) // size + 1
+        for part in np.array_split(factors, num_parts):
             # Renderers of plugins may transpose their images.
             yield np.ascontiguousarray(render(part))
 
-    def to_pictures(self, images: np.ndarray) -> np.ndarray:
+    def to_pictures(self, images: Array) -> Array:
         """Returns images as they are shown, [n, H, W, C]."""
         return images
+
+
+def _correlate_heights(
+    points: Array,
+    images: Array,
+    up: int,
+) -> Array:
+    """Correlates factors with the heights of pictures, [F].
+
+    Args:
+        points: Factor values, [n, F].
+        images: Their pictures, [n, H, W, C].
+        up: 1 if row 0 is at the bottom, -1 if it is at the top.
+    """
+    contrast = np.abs(images - np.median(images, axis=0))
+    mass = contrast.sum(axis=(2, 3))  # [n, H]
+    total = mass.sum(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):  # NaN for constant values
+        shares = mass / total.clip(1e-9)
+        heights = up * shares @ np.arange(mass.shape[1])
+        correlations = np.corrcoef(points.T, heights)
+    return correlations[-1, :-1]
 
 
 def make_dataset(config: RunConfig) -> Dataset:
@@ -386,9 +430,11 @@ def make_dataset(config: RunConfig) -> Dataset:
         rule = "must be false with --correlation, which weighs images"
         raise ConfigError("balance", rule, True)
 
-    dataset = DATASETS.get(data.dataset).load()(config)
+    build = DATASETS.get(data.dataset).load()
+    dataset = build(config)
     if not isinstance(dataset, Dataset):
-        rule = f"must return a Dataset, not {type(dataset).__name__}"
+        kind = type(dataset).__name__
+        rule = f"must return a Dataset, not {kind}"
         raise ConfigError("dataset", rule, data.dataset)
 
     if data.correlation:
@@ -402,12 +448,20 @@ def make_dataset(config: RunConfig) -> Dataset:
     return dataset
 
 
-def _correlate(dataset: Dataset, pairs: str) -> Dataset:
+def _correlate(
+    dataset: Dataset,
+    pairs: str,
+) -> Dataset:
     """Repeats the training images of a dataset by `--correlation`."""
-    weights = splits.weigh(dataset.splits.train, dataset.space, pairs)
+    weights = splits.weigh(
+        dataset.splits.train,
+        dataset.space,
+        pairs,
+    )
     rows = splits.repeat_rows(weights)
     # As many images of equal weight are as good (Kish 1965).
-    num_equal = weights.sum() ** 2 / np.square(weights).sum()
+    squares = np.square(weights)
+    num_equal = weights.sum() ** 2 / squares.sum()
     note = (
         f"correlated: {pairs}, like {num_equal:,.1f} of {len(weights):,} "
         "training images of equal weight, (sum w)^2 / sum w^2"
@@ -415,16 +469,19 @@ def _correlate(dataset: Dataset, pairs: str) -> Dataset:
     num_hidden = len(weights) - len(np.unique(rows))
     if num_hidden:
         note += f"; {num_hidden:,} are too rare to be shown at all"
-    notes = (*dataset.notes, note)
-    return dataclasses.replace(dataset, pass_rows=rows, notes=notes)
+    return dataclasses.replace(
+        dataset,
+        pass_rows=rows,
+        notes=(*dataset.notes, note),
+    )
 
 
 def build_dataset(
     config: RunConfig,
     space: FactorSpace,
     region: Region | None = None,
-    train: np.ndarray | None = None,
-    cells: np.ndarray | None = None,
+    train: Array | None = None,
+    cells: Array | None = None,
     kind: type[Dataset] = Dataset,
     **fields: Any,
 ) -> Dataset:
@@ -443,7 +500,12 @@ def build_dataset(
     if region is None:
         region = parse_region(config.data.region, space)
     if train is None:
-        train = splits.draw_training_table(config, space, region, cells)
+        train = splits.draw_training_table(
+            config,
+            space,
+            region,
+            cells,
+        )
     points = splits.make_splits(
         space,
         region,

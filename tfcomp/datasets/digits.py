@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import find_data_dir
@@ -65,23 +66,18 @@ def make_digits(config: RunConfig) -> Dataset:
     if is_stand_in and data.digit_index:
         rule = "must be 0, a stand-in digit has one example"
         raise ConfigError("digit_index", rule, data.digit_index)
+
     classes = _parse_classes(data)
-
-    def load() -> np.ndarray:
-        if is_stand_in:
-            return np.stack([draw_stand_in(digit) for digit in classes])
-        folder = find_data_dir(data.data_dir)
-        index = data.digit_index
-        return np.stack([load_digit(folder, c, index) for c in classes])
-
+    load = functools.partial(_load_digits, data, classes)
     space = _make_space(data.num_angles, classes)
     region = parse_region(data.region, space)
+    notes: tuple[str, ...] = ()
+    about = "Training images of MNIST (LeCun and Cortes), turned by code"
+    license = "cc-by-sa-3.0"
     if is_stand_in:
-        notes: tuple[str, ...] = (NOTE,)
+        notes = (NOTE,)
         about = "Digits, drawn by code, turned about their middle"
-    else:
-        notes = ()
-        about = "Training images of MNIST (LeCun and Cortes), turned by code"
+        license = "mit"
     return build_dataset(
         config,
         space,
@@ -96,23 +92,46 @@ def make_digits(config: RunConfig) -> Dataset:
         prepare=load,
         notes=notes,
         about=about,
-        license="mit" if is_stand_in else "cc-by-sa-3.0",
+        license=license,
     )
 
 
-def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
-    # The published angles are `num_angles` from 0 to 360 degrees inclusive;
-    # the last is the first again, so the grid has one less.
-    size = num_angles - 1
-    angle = Factor("angle", size, 0.0, 360.0, "degrees", periodic=True)
+def _load_digits(data: DataConfig, classes: list[int]) -> Array:
+    """Loads or draws the image of each class, [n, 28, 28]."""
+    if data.digit_source == "stand_in":
+        return np.stack([draw_stand_in(digit) for digit in classes])
+    folder = find_data_dir(data.data_dir)
+    images = []
+    for digit in classes:
+        images.append(load_digit(folder, digit, data.digit_index))
+    return np.stack(images)
+
+
+def _make_space(
+    num_angles: int,
+    classes: list[int],
+) -> FactorSpace:
+    angle = Factor(
+        "angle",
+        # The published angles are `num_angles` from 0 to 360 degrees
+        # inclusive; the last is the first again.
+        size=num_angles - 1,
+        low=0.0,
+        high=360.0,
+        unit="degrees",
+        periodic=True,
+    )
     if len(classes) == 1:
         return FactorSpace((angle,))
-    return FactorSpace((make_categories("digit", classes), angle))
+    digit = make_categories("digit", classes)
+    return FactorSpace((digit, angle))
 
 
 def _draw_train(
-    config: RunConfig, space: FactorSpace, region: Region
-) -> np.ndarray:
+    config: RunConfig,
+    space: FactorSpace,
+    region: Region,
+) -> Array:
     train = draw_training_table(config, space, region)
     if config.data.num_train or config.data.coordinates != "grid":
         return train
@@ -124,15 +143,20 @@ def _draw_train(
 def _parse_classes(data: DataConfig) -> list[int]:
     if not data.digit_classes:
         return [data.digit_class]
-    digits = {part.strip() for part in data.digit_classes.split(",")}
-    num_parts = data.digit_classes.count(",") + 1
-    if not digits <= {*"0123456789"} or len(digits) < max(num_parts, 2):
+
+    parts = data.digit_classes.split(",")
+    digits = {part.strip() for part in parts}
+    are_digits = digits <= set("0123456789")
+    if not are_digits or len(digits) < max(len(parts), 2):
         rule = "must be at least two different digits, as 0,1,4"
         raise ConfigError("digit_classes", rule, data.digit_classes)
-    return sorted(int(digit) for digit in digits)
+    return sorted(map(int, digits))
 
 
-def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
+def _make_renderer(
+    load: Callable[[], Any],
+    space: FactorSpace,
+) -> Render:
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
         import tensorflow as tf
@@ -151,21 +175,30 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
     return render
 
 
-def draw_stand_in(digit: int) -> np.ndarray:
+def draw_stand_in(digit: int) -> Array:
     """Draws a digit, float32 [28, 28] in [0, 1], row 0 at the top."""
     rows, columns = np.indices((SIZE, SIZE))
     distance = np.full((SIZE, SIZE), np.inf)
     for name in _LIT[digit]:
-        (top, left), (bottom, right) = _SEGMENTS[name]
+        start, end = _SEGMENTS[name]
+        top, left = start
+        bottom, right = end
         below = rows - np.clip(rows, top, bottom)
         beside = columns - np.clip(columns, left, right)
-        distance = np.minimum(distance, np.hypot(below, beside))
+        from_segment = np.hypot(below, beside)
+        distance = np.minimum(distance, from_segment)
+
     share = _HALF_WIDTH + 0.5 - distance
-    return np.clip(share, 0.0, 1.0).astype(np.float32)
+    pixels = np.clip(share, 0.0, 1.0)
+    return pixels.astype(np.float32)
 
 
 @functools.lru_cache(maxsize=32)
-def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
+def load_digit(
+    folder: Path,
+    digit: int,
+    index: int,
+) -> Array:
     """Loads a training image of MNIST, float32 [28, 28] in [0, 1].
 
     Args:
@@ -197,7 +230,11 @@ def load_digit(folder: Path, digit: int, index: int) -> np.ndarray:
     return image
 
 
-def _find_image(folder: Path, digit: int, index: int) -> np.ndarray | None:
+def _find_image(
+    folder: Path,
+    digit: int,
+    index: int,
+) -> Array | None:
     import tensorflow as tf
     import tensorflow_datasets as tfds
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.process import count_memory
 from tfcomp.datasets.factors import (
@@ -32,11 +33,7 @@ from tfcomp.datasets.table_factors import (
 )
 
 MAX_BITS = 16  # of an integer pixel
-COLORS = (
-    1,
-    3,
-    4,
-)  # channels that come first in other libraries
+COLORS = (1, 3, 4)  # channels that come first in other libraries
 TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
 COMPARED = 256  # combinations at a time
 
@@ -87,9 +84,9 @@ class FactorTable:
 
     def __init__(
         self,
-        images: np.ndarray | None,
-        classes: np.ndarray,
-        values: Sequence[Any] | np.ndarray | None = None,
+        images: Array | None,
+        classes: Array,
+        values: Sequence[Any] | Array | None = None,
         names: Sequence[str] | None = None,
         sizes: Sequence[int] | None = None,
         kinds: Sequence[str] | None = None,
@@ -103,12 +100,9 @@ class FactorTable:
         num_images = None
         if images is not None:
             self._images = _check_images(images)
-            num_images, height, width, *channels = self._images.shape
-            self.image_shape = (
-                height,
-                width,
-                *(channels or [1]),
-            )
+            num_images = len(self._images)
+            self.image_shape = _find_shape(self._images)
+
         if names is None and hasattr(classes, "columns"):
             names = [str(column) for column in classes.columns]
         if hasattr(values, "shape"):
@@ -126,19 +120,34 @@ class FactorTable:
             "bins": bins,
         }
 
+        columns = self._make_columns(factors or ())
+        self._select(columns, factors)
+        self.notes = self._list_notes(columns)
+
+    def _make_columns(
+        self,
+        factors: Sequence[str],
+    ) -> list[FactorColumn]:
+        """Makes factors of all columns; some have a kind, `x:continuous`."""
+        classes = self._given["classes"]
+        bins = self._given["bins"]
         descriptions = describe_columns(classes, self._given)
-        for factor in factors or ():
+        for factor in factors:
             name, _, kind = factor.partition(":")
             if name not in descriptions:
                 rule = f"must be among {', '.join(descriptions)}"
                 raise TableError("factors", rule, name)
             if kind:
                 descriptions[name].kind = kind
+
         columns = []
-        for number, given in enumerate(descriptions.values()):
-            columns.append(make_factor(classes[:, number], given, bins))
-        self._select(columns, factors)
-        self.notes = self._list_notes(columns)
+        for numbers, given in zip(
+            classes.T,
+            descriptions.values(),
+            strict=True,
+        ):
+            columns.append(make_factor(numbers, given, bins))
+        return columns
 
     def _select(
         self,
@@ -146,28 +155,36 @@ class FactorTable:
         factors: Sequence[str] | None,
     ) -> None:
         """Chooses the columns that vary and are factors; sorts the images."""
-        asked = None
+        names = [column.factor.name for column in columns]
         if factors:
-            asked = {factor.partition(":")[0] for factor in factors}
+            names = [factor.partition(":")[0] for factor in factors]
         selected = []
         for column in columns:
-            is_factor = asked is None or column.factor.name in asked
+            is_factor = column.factor.name in names
             if is_factor and np.ptp(column.index) > 0:
                 selected.append(column)
         if not selected:
             first = [int(column.index[0]) for column in columns]
             raise TableError("classes", "must vary", first)
 
-        self.space = FactorSpace(tuple(column.factor for column in selected))
-        self.is_continuous = any(column.is_continuous for column in selected)
-        values = np.stack([column.values for column in selected], axis=1)
+        varied = []
+        columns_of_values = []
+        self.is_continuous = False
+        for column in selected:
+            varied.append(column.factor)
+            columns_of_values.append(column.values)
+            self.is_continuous |= column.is_continuous
+        self.space = FactorSpace(tuple(varied))
+        values = np.stack(columns_of_values, axis=1)
         values = values.astype(np.float32)
         self.rows = number_rows(values)
+
         # Images, sorted, and the first one of each combination.
         self._order = np.argsort(self.rows, kind="stable")
         self.counts = np.bincount(self.rows)
         self._starts = np.cumsum(self.counts) - self.counts
-        self.points = values[self._order[self._starts]]
+        first_images = self._order[self._starts]
+        self.points = values[first_images]
 
     def _list_notes(self, columns: Sequence[FactorColumn]) -> tuple[str, ...]:
         constant = []
@@ -196,7 +213,11 @@ class FactorTable:
 
     def select(self, factors: Sequence[str]) -> "FactorTable":
         """Returns the table with these columns as factors, all others not."""
-        return FactorTable(self._images, **self._given, factors=factors)
+        return FactorTable(
+            self._images,
+            **self._given,
+            factors=factors,
+        )
 
     @property
     def is_repeated(self) -> bool:
@@ -204,7 +225,7 @@ class FactorTable:
         return len(self._order) > len(self.points)
 
     @property
-    def images(self) -> np.ndarray:
+    def images(self) -> Array:
         """All images as they are given."""
         if self._images is None:
             raise TableError("images", "must be given to be drawn", None)
@@ -223,12 +244,16 @@ class FactorTable:
     def __repr__(self) -> str:
         items = "rows"
         if self._images is not None:
-            items = f"images of {' x '.join(map(str, self.image_shape))}"
+            sides = map(str, self.image_shape)
+            items = f"images of {' x '.join(sides)}"
         count = f"FactorTable of {len(self.rows):,} {items}"
-        factors = ", ".join(f"{f.name} ({f.size})" for f in self.space)
-        return "; ".join([count, factors, *self.notes])
+        factors = []
+        for factor in self.space:
+            factors.append(f"{factor.name} ({factor.size})")
+        parts = [count, ", ".join(factors), *self.notes]
+        return "; ".join(parts)
 
-    def find_points(self, factors: np.ndarray) -> np.ndarray:
+    def find_points(self, factors: Array) -> Array:
         """Finds rows of `points`.
 
         Args:
@@ -242,21 +267,22 @@ class FactorTable:
         places = find_keys(self._make_keys(factors), keys)
         return np.where(places < 0, -1, order[places])
 
-    def _make_keys(self, factors: np.ndarray) -> np.ndarray:
-        if self.is_continuous:
-            exact = np.asarray(factors, np.float32)
-            exact = exact + np.float32(0)  # which makes 0 of -0
-            return make_keys(exact.view(np.int32))
-        return make_keys(self.space.to_index(np.asarray(factors)))
+    def _make_keys(self, factors: Array) -> Array:
+        if not self.is_continuous:
+            index = self.space.to_index(np.asarray(factors))
+            return make_keys(index)
+        exact = np.asarray(factors, np.float32)
+        exact = exact + np.float32(0)  # which makes 0 of -0
+        return make_keys(exact.view(np.int32))
 
     @cached_property
-    def _keys(self) -> tuple[np.ndarray, np.ndarray]:
+    def _keys(self) -> tuple[Array, Array]:
         """Rows of `points` in the order of their keys, and these keys."""
         keys = self._make_keys(self.points)
         order = np.argsort(keys)
         return order, keys[order]
 
-    def draw(self, factors: np.ndarray) -> np.ndarray:
+    def draw(self, factors: Array) -> Array:
         """Returns the image of each combination, the mean of several.
 
         Args:
@@ -272,12 +298,15 @@ class FactorTable:
         if len(starts) == len(images):
             return images
         sums = np.add.reduceat(images, starts)
-        counts = np.diff([*starts, len(images)]).astype(np.float32)
+        counts = np.diff([*starts, len(images)])
+        counts = counts.astype(np.float32)
         return sums / counts[:, None, None, None]
 
     def compare(
-        self, factors: np.ndarray, images: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self,
+        factors: Array,
+        images: Array,
+    ) -> tuple[Array, Array]:
         """Compares images with all images of their combinations.
 
         Args:
@@ -293,34 +322,40 @@ class FactorTable:
             rows = slice(start, start + COMPARED)
             truth, starts = self._take(factors[rows])
             counts = np.diff([*starts, len(truth)])
-            outputs = np.repeat(images[rows].astype(float), counts, axis=0)
-            errors = np.square(outputs - truth).mean(axis=(1, 2, 3))
+            outputs = images[rows].astype(float)
+            outputs = np.repeat(outputs, counts, axis=0)
+
+            squares = np.square(outputs - truth)
+            errors = squares.mean(axis=(1, 2, 3))
             means[rows] = np.add.reduceat(errors, starts) / counts
-            squares = np.square(errors - np.repeat(means[rows], counts))
-            spreads[rows] = np.sqrt(np.add.reduceat(squares, starts) / counts)
+            deviations = errors - np.repeat(means[rows], counts)
+            squares = np.square(deviations)
+            sums = np.add.reduceat(squares, starts)
+            spreads[rows] = np.sqrt(sums / counts)
         return means, spreads
 
-    def draw_images(self, numbers: np.ndarray) -> np.ndarray:
+    def draw_images(self, numbers: Array) -> Array:
         """Returns images in float32 by their numbers, sorted by points."""
-        images = self.images[self._order[numbers]].astype(np.float32)
+        rows = self._order[numbers]
+        images = self.images[rows].astype(np.float32)
         images /= np.float32(self.scale)
         return images.reshape(-1, *self.image_shape)
 
-    def draw_all(self, factors: np.ndarray) -> np.ndarray:
+    def draw_all(self, factors: Array) -> Array:
         """Returns all images of combinations [n, F], one after the other."""
-        return self._take(factors)[0]
+        images, _ = self._take(factors)
+        return images
 
-    def _take(self, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _take(self, factors: Array) -> tuple[Array, Array]:
         """Returns all images of combinations, and the start of each."""
         rows = self.find_points(factors)
         if (rows < 0).any():
             absent = np.asarray(factors)[[rows.argmin()]]
-            point = self.space.name_point(self.space.to_index(absent)[0])
-            raise TableError(
-                "images",
-                "must contain the combination",
-                point,
-            )
+            index = self.space.to_index(absent)
+            point = self.space.name_point(index[0])
+            rule = "must contain the combination"
+            raise TableError("images", rule, point)
+
         counts = self.counts[rows]
         starts = np.cumsum(counts) - counts
         # Images of a combination are neighbors in `_order`.
@@ -331,7 +366,7 @@ class FactorTable:
 
 def to_array(given: Any) -> Any:
     """Returns tensors of PyTorch or TensorFlow and lists as NumPy arrays."""
-    if isinstance(given, np.ndarray):
+    if isinstance(given, Array):
         return given
     if hasattr(given, "detach"):  # PyTorch
         given = given.detach().cpu()
@@ -340,7 +375,10 @@ def to_array(given: Any) -> Any:
     return np.asarray(given)
 
 
-def allocate(shape: Sequence[int], dtype: Any) -> np.ndarray:
+def allocate(
+    shape: Sequence[int],
+    dtype: Any,
+) -> Array:
     """Returns an empty array of images, if they fit into the memory.
 
     Args:
@@ -350,11 +388,16 @@ def allocate(shape: Sequence[int], dtype: Any) -> np.ndarray:
     Raises:
         TableError: If the memory of this machine is too small.
     """
-    check_bytes("images", math.prod(shape) * dtype.itemsize)
+    num_bytes = math.prod(shape) * dtype.itemsize
+    check_bytes("images", num_bytes)
     return np.empty(shape, dtype)
 
 
-def check_bytes(name: str, size: int, most: int | None = None) -> None:
+def check_bytes(
+    name: str,
+    size: int,
+    most: int | None = None,
+) -> None:
     """Refuses arrays above a size.
 
     Args:
@@ -372,16 +415,25 @@ def check_bytes(name: str, size: int, most: int | None = None) -> None:
         raise TableError(name, rule, f"{size >> 20:,} MB")
 
 
-def _check_images(given: Any) -> np.ndarray:
+def _find_shape(images: Array) -> tuple[int, int, int]:
+    """Finds the rows, columns and channels of images."""
+    if images.ndim == 3:
+        images = images[..., None]
+    _, height, width, channels = images.shape
+    return height, width, channels
+
+
+def _check_images(given: Any) -> Array:
     """Returns images as an array; checks their type, shape and size."""
     images = to_array(given)
-    shape = tuple(images.shape)
+    shape = list(images.shape)
     if len(shape) not in (3, 4) or 0 in shape:
         rule = "must be [n, H, W] or [n, H, W, C] and not empty"
-        raise TableError("images", rule, list(shape))
-    if len(shape) == 4 and shape[1] in COLORS and shape[3] not in COLORS:
+        raise TableError("images", rule, shape)
+    has_colors = shape[-1] in COLORS
+    if len(shape) == 4 and shape[1] in COLORS and not has_colors:
         rule = "must be [n, H, W, C] (images.transpose(0, 2, 3, 1))"
-        raise TableError("images", rule, list(shape))
+        raise TableError("images", rule, shape)
     if images.dtype.kind not in "buif":
         rule = "must be integers or floating point numbers"
         raise TableError("images", rule, images.dtype)
@@ -394,27 +446,39 @@ def _check_images(given: Any) -> np.ndarray:
     return np.ascontiguousarray(images)
 
 
-def _choose_divisor(images: np.ndarray) -> float:
+def _choose_divisor(images: Array) -> float:
     """Returns the number that pixels are divided by; checks all images."""
+    low, high = _find_limits(images)
+    is_float = images.dtype.kind == "f"
+    lowest = 0.0
+    highest = 2.0**MAX_BITS - 1
+    if is_float:
+        lowest = -TOLERANCE
+        highest = 1 + TOLERANCE
+    if low < lowest or high > highest:
+        rule = "must be 0 to 1 if they are floats, and of at most 16 bits"
+        raise TableError("images", rule, f"{low:g} to {high:g}")
+
+    if is_float or high <= 1:
+        return 1.0
+    num_bits = max(8, int(high).bit_length())
+    return 2.0**num_bits - 1
+
+
+def _find_limits(images: Array) -> tuple[float, float]:
+    """Finds the smallest and largest pixel; all must be finite and differ."""
     lowest = images.min(axis=0)
     highest = images.max(axis=0)
     low = float(lowest.min())
     high = float(highest.max())
     if not np.isfinite([low, high]).all():
-        is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
+        flat = images.reshape(len(images), -1)
+        is_finite = np.isfinite(flat).all(axis=1)
         rule = "must be finite, there is NaN or infinity in image"
         raise TableError("images", rule, int(is_finite.argmin()))
-    if len(images) > 1 and (lowest == highest).all():
+
+    is_constant = lowest == highest
+    if len(images) > 1 and is_constant.all():
         got = f"{len(images)} times the same"
         raise TableError("images", "must differ", got)
-
-    limits = (0.0, 2.0**MAX_BITS - 1)
-    if images.dtype.kind == "f":
-        limits = (-TOLERANCE, 1 + TOLERANCE)
-    if low < limits[0] or high > limits[1]:
-        rule = "must be 0 to 1 if they are floats, and of at most 16 bits"
-        raise TableError("images", rule, f"{low:g} to {high:g}")
-    if images.dtype.kind == "f" or high <= 1:
-        return 1.0
-    num_bits = max(8, int(high).bit_length())
-    return 2.0**num_bits - 1
+    return low, high

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from numpy import ndarray as Array
 
 MAX_DIRECTIONS = 16  # ordered factors whose geometry is measured
 CLOSE = 0.01  # of the smallest step: a number within it is a grid value
@@ -55,10 +56,12 @@ class Factor:
         object.__setattr__(self, "levels", tuple(self.levels))
         object.__setattr__(self, "names", tuple(self.names))
         for field in (self.levels, self.names):
-            if len(field) not in (0, self.size):
+            if field and len(field) != self.size:
                 rule = f"must have {self.size} levels and names, or none"
                 raise ValueError(f"the factor {self.name} {rule}, got {field}")
-        if any(np.diff(self.levels) <= 0):
+
+        steps = np.diff(self.levels)
+        if (steps <= 0).any():
             raise ValueError(f"levels of {self.name} must rise")
         if self.size < 1 or not self.low < self.high:
             raise ValueError(
@@ -66,7 +69,7 @@ class Factor:
                 f"low < high, got {self.size}, {self.low}, {self.high}"
             )
 
-    def values(self) -> np.ndarray:
+    def values(self) -> Array:
         """All grid values, float32 [size]."""
         if self.levels:
             return np.array(self.levels, np.float32)
@@ -81,10 +84,13 @@ class Factor:
     @property
     def step(self) -> float:
         """Distance of neighboring grid values, the mean one if they differ."""
+        num_steps = max(self.size - 1, 1)
         if self.levels:
-            return (self.levels[-1] - self.levels[0]) / max(self.size - 1, 1)
-        intervals = self.size if self.periodic else max(self.size - 1, 1)
-        return (self.high - self.low) / intervals
+            span = self.levels[-1] - self.levels[0]
+            return span / num_steps
+        if self.periodic:
+            num_steps = self.size
+        return (self.high - self.low) / num_steps
 
     @property
     def cycle(self) -> int:
@@ -96,8 +102,9 @@ class Factor:
             return 0
         if not self.levels or self.size == 1:
             return self.size
-        step_back = (self.high - self.levels[-1]) / self.step
-        return self.size - 1 + max(1, round(step_back))
+        distance = self.high - self.levels[-1]
+        steps_back = round(distance / self.step)
+        return self.size - 1 + max(1, steps_back)
 
     @property
     def is_closed(self) -> bool:
@@ -114,7 +121,9 @@ class Factor:
     def describe(self, value: float) -> str:
         """Returns the name of a value, or a number that a region accepts."""
         if self.names:
-            return self.names[int(self.to_index(np.array(value)))]
+            level = self.to_index(np.array(value))
+            return self.names[int(level)]
+
         index = self.find_value(value)
         for digits in range(4, 9):
             text = f"{value:.{digits}g}"
@@ -128,7 +137,8 @@ class Factor:
 
     def name_level(self, index: int) -> str:
         """Returns name and grid value, as `shape heart` or `x 3`."""
-        return f"{self.name} {self.describe(float(self.values()[index]))}"
+        value = float(self.values()[index])
+        return f"{self.name} {self.describe(value)}"
 
     @property
     def is_named_by_numbers(self) -> bool:
@@ -147,10 +157,12 @@ class Factor:
         values = self.values().astype(np.float64)
         step = np.diff(values).min(initial=self.step)
         distances = np.abs(values - value)
-        is_close = distances <= CLOSE * step
-        return int(distances.argmin()) if is_close.any() else -1
+        nearest = int(distances.argmin())
+        if distances[nearest] <= CLOSE * step:
+            return nearest
+        return -1
 
-    def to_index(self, values: np.ndarray) -> np.ndarray:
+    def to_index(self, values: Array) -> Array:
         """Finds the nearest grid index of each value, int [n].
 
         Args:
@@ -159,21 +171,26 @@ class Factor:
         """
         values = np.asarray(values)
         if self.levels:
-            levels = self.values().astype(np.float64)
-            middles = (levels[1:] + levels[:-1]) / 2
             if self.periodic:
                 values = self._wrap(values)
             # A table of values by levels would be large.
-            index = np.searchsorted(middles, values)
+            index = np.searchsorted(self._find_middles(), values)
         else:
-            index = np.round((values - self.low) / self.step)
+            steps = (values - self.low) / self.step
+            index = np.round(steps)
             if self.periodic:
                 index = np.mod(index, self.size)
             index = np.clip(index, 0, self.size - 1)
+
         is_absent = np.isnan(values) | np.isnan(index)
         return np.where(is_absent, -1, index).astype(int)
 
-    def _wrap(self, values: np.ndarray) -> np.ndarray:
+    def _find_middles(self) -> Array:
+        """Finds the middles between neighboring levels, [size - 1]."""
+        levels = self.values().astype(np.float64)
+        return (levels[1:] + levels[:-1]) / 2
+
+    def _wrap(self, values: Array) -> Array:
         """Moves values outside of the levels by periods to the nearest one."""
         first, last = self.values()[[0, -1]]
         start, period = self.find_wrap()
@@ -184,7 +201,9 @@ class Factor:
     def find_wrap(self) -> tuple[float, float]:
         """Finds the middle between last and first value, and the period."""
         last = float(self.values()[-1])
-        return self.low - (self.high - last) / 2, self.high - self.low
+        middle = self.low - (self.high - last) / 2
+        period = self.high - self.low
+        return middle, period
 
 
 @dataclass(frozen=True)
@@ -209,7 +228,11 @@ class FactorSpace:
     @property
     def ordered(self) -> tuple[int, ...]:
         """Columns of the factors that have an order and derivatives."""
-        return tuple(i for i, f in enumerate(self) if not f.categorical)
+        columns = []
+        for column, factor in enumerate(self):
+            if not factor.categorical:
+                columns.append(column)
+        return tuple(columns)
 
     @property
     def directions(self) -> tuple[int, ...]:
@@ -217,7 +240,9 @@ class FactorSpace:
 
         None of more than `MAX_DIRECTIONS`: each takes a pass through the model.
         """
-        return () if len(self.ordered) > MAX_DIRECTIONS else self.ordered
+        if len(self.ordered) > MAX_DIRECTIONS:
+            return ()
+        return self.ordered
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -229,12 +254,14 @@ class FactorSpace:
         """Grid size of every factor."""
         return tuple(factor.size for factor in self)
 
-    def grid(self) -> np.ndarray:
+    def grid(self) -> Array:
         """All combinations, float32 [prod(shape), F], last factor fastest."""
-        axes = np.meshgrid(*(f.values() for f in self), indexing="ij")
-        return np.stack([axis.ravel() for axis in axes], axis=1)
+        values = [factor.values() for factor in self]
+        axes = np.meshgrid(*values, indexing="ij")
+        columns = [axis.ravel() for axis in axes]
+        return np.stack(columns, axis=1)
 
-    def to_index(self, table: np.ndarray) -> np.ndarray:
+    def to_index(self, table: Array) -> Array:
         """Finds the nearest grid indices of a factor table.
 
         Args:
@@ -248,26 +275,33 @@ class FactorSpace:
             columns.append(factor.to_index(values))
         return np.stack(columns, axis=1)
 
-    def name_values(self, table: np.ndarray) -> dict[str, np.ndarray]:
+    def name_values(self, table: Array) -> dict[str, Array]:
         """Returns columns of a factor table, with names of levels."""
         columns = {}
         for factor, values in zip(self, table.T, strict=True):
+            column = values
             if factor.names:
-                values = np.array([factor.describe(v) for v in values])
-            columns[factor.name] = values
+                column = np.array([factor.describe(v) for v in values])
+            columns[factor.name] = column
         return columns
 
     def name_point(self, index: Sequence[int]) -> str:
         """Returns a combination in words, as `shape heart, x 3`."""
         return ", ".join(map(Factor.name_level, self, index))
 
-    def to_place(self, table: np.ndarray) -> np.ndarray:
+    def to_place(self, table: Array) -> Array:
         """Row of the grid of each combination, int [n]; -1 if one is absent."""
         index = self.to_index(table)
-        places = np.ravel_multi_index(np.maximum(index, 0).T, self.shape)
-        return np.where((index < 0).any(axis=1), -1, places)
+        is_absent = (index < 0).any(axis=1)
+        present = np.maximum(index, 0)
+        places = np.ravel_multi_index(present.T, self.shape)
+        return np.where(is_absent, -1, places)
 
-    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def draw(
+        self,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Array:
         """Samples random combinations of grid values.
 
         Args:
@@ -277,12 +311,16 @@ class FactorSpace:
         Returns:
             Factor values, float32 [count, F].
         """
-        return np.stack(
-            [rng.choice(f.values(), count) for f in self],
-            axis=1,
-        )
+        columns = []
+        for factor in self:
+            columns.append(rng.choice(factor.values(), count))
+        return np.stack(columns, axis=1)
 
-    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Array:
         """Samples uniform points; categories have values of the grid.
 
         Args:
@@ -292,9 +330,14 @@ class FactorSpace:
         Returns:
             Factor values, float32 [count, F].
         """
-        low = [factor.low for factor in self]
-        high = [factor.high for factor in self]
-        points = rng.uniform(low, high, size=(count, len(self)))
+        low = []
+        high = []
+        for factor in self:
+            low.append(factor.low)
+            high.append(factor.high)
+        shape = (count, len(self))
+        points = rng.uniform(low, high, size=shape)
+
         for column, factor in enumerate(self):
             if factor.categorical:
                 points[:, column] = rng.choice(factor.values(), count)
@@ -307,20 +350,25 @@ class FactorSpace:
     @classmethod
     def from_dict(cls, data: dict) -> "FactorSpace":
         """Inverse of `to_dict`."""
-        return cls(tuple(Factor(**factor) for factor in data["factors"]))
+        factors = []
+        for fields in data["factors"]:
+            factors.append(Factor(**fields))
+        return cls(tuple(factors))
 
 
-def number(values: np.ndarray) -> np.ndarray:
+def number(values: Array) -> Array:
     """Numbers values by their place among the sorted, distinct ones, [n]."""
-    return np.unique(values, return_inverse=True)[1]
+    _, places = np.unique(values, return_inverse=True)
+    return places
 
 
-def number_columns(table: np.ndarray) -> np.ndarray:
+def number_columns(table: Array) -> Array:
     """Numbers the values of each column, [n, F]."""
-    return np.stack([number(column) for column in table.T], axis=1)
+    columns = [number(column) for column in table.T]
+    return np.stack(columns, axis=1)
 
 
-def number_rows(table: np.ndarray) -> np.ndarray:
+def number_rows(table: Array) -> Array:
     """Numbers the rows of [n, F] by their place among the sorted ones, [n].
 
     NaN equals NaN, unlike in `np.unique` over rows.
@@ -328,22 +376,27 @@ def number_rows(table: np.ndarray) -> np.ndarray:
     rows = np.zeros(len(table), np.int64)
     for column in table.T:
         places = number(column)
-        rows = number(rows * (places.max(initial=0) + 1) + places)
+        num_places = places.max(initial=0) + 1
+        rows = number(rows * num_places + places)
     return rows
 
 
-def make_keys(index: np.ndarray) -> np.ndarray:
+def make_keys(index: Array) -> Array:
     """Makes a key of each row of integers [n, F], equal for equal rows.
 
     Keys can be sorted and searched. Unlike the place of a row in the grid, they
     exist for any number of factors: a grid of 40 binary ones has 10^12 places.
     """
     rows = np.ascontiguousarray(index, np.int32)
-    size = rows.dtype.itemsize * rows.shape[1]
-    return rows.view(np.dtype((np.void, size))).reshape(len(rows))
+    num_bytes = rows.dtype.itemsize * rows.shape[1]
+    row_type = np.dtype((np.void, num_bytes))
+    return rows.view(row_type).reshape(len(rows))
 
 
-def find_keys(asked: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def find_keys(
+    asked: Array,
+    keys: Array,
+) -> Array:
     """Finds places of keys among sorted ones.
 
     Args:
@@ -358,7 +411,10 @@ def find_keys(asked: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return np.where(keys[places] == asked, places, -1)
 
 
-def make_categories(name: str, levels: Sequence[float]) -> Factor:
+def make_categories(
+    name: str,
+    levels: Sequence[float],
+) -> Factor:
     """Makes a categorical factor of at least two values.
 
     Args:
@@ -379,12 +435,27 @@ def make_categories(name: str, levels: Sequence[float]) -> Factor:
 def make_pixel_space(grid_size: int) -> FactorSpace:
     """Makes positions: `x` and `y` from 0 to `grid_size` - 1 px."""
     last = float(grid_size - 1)
-    x = Factor("x", grid_size, 0.0, last, unit="px")
-    y = Factor("y", grid_size, 0.0, last, unit="px")
+    x = Factor(
+        "x",
+        grid_size,
+        0.0,
+        last,
+        unit="px",
+    )
+    y = Factor(
+        "y",
+        grid_size,
+        0.0,
+        last,
+        unit="px",
+    )
     return FactorSpace((x, y))
 
 
-def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
+def parse_groups(
+    spec: str,
+    space: FactorSpace,
+) -> list[list[int]]:
     """Parses groups of factors into their columns.
 
     Args:
@@ -396,10 +467,20 @@ def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
     """
     if not spec:
         return [[column] for column in range(len(space))]
-    groups = [group.split("+") for group in spec.split(",")]
-    if sorted(sum(groups, [])) != sorted(space.names):
+
+    names = []
+    groups = []
+    for text in spec.split(","):
+        members = text.split("+")
+        names += members
+        groups.append(members)
+    if sorted(names) != sorted(space.names):
         factors = ", ".join(space.names)
         raise ValueError(
             f"must name each factor once ({factors}), as in x_a+y_a,x_b+y_b"
         )
-    return [[space.names.index(name) for name in group] for group in groups]
+
+    columns = []
+    for members in groups:
+        columns.append([space.names.index(name) for name in members])
+    return columns

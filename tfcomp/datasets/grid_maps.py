@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import (
     Factor,
@@ -18,36 +19,42 @@ from tfcomp.datasets.factors import (
 class GridMap:
     """A number per grid point, `[*sizes]`; the mask is True if held out."""
 
-    values: np.ndarray
+    values: Array
     factors: tuple[Factor, ...]
-    mask: np.ndarray | None = None
+    mask: Array | None = None
     downward: frozenset[str] = frozenset()  # factors drawn from the top
 
     def cut(self, plane: "Plane") -> "GridMap":
         """Returns the map of two factors in a plane."""
+        mask = self.mask
+        if mask is not None:
+            mask = mask[plane.index]
         return GridMap(
             values=self.values[plane.index],
             factors=plane.factors,
-            mask=None if self.mask is None else self.mask[plane.index],
+            mask=mask,
             downward=self.downward,
         )
 
     def average(self, axis: int) -> "GridMap":
         """Averages over all other factors; a value with a held-out point is."""
         others = tuple(a for a in range(len(self.factors)) if a != axis)
+        mask = self.mask
+        if mask is not None:
+            mask = np.any(mask, axis=others)
         return GridMap(
             values=self.values.mean(axis=others),
             factors=(self.factors[axis],),
-            mask=None if self.mask is None else np.any(self.mask, axis=others),
+            mask=mask,
         )
 
 
 def spread(
     space: FactorSpace,
-    points: np.ndarray,
-    values: np.ndarray,
+    points: Array,
+    values: Array,
     empty: Any,
-) -> np.ndarray:
+) -> Array:
     """Puts values on the grid.
 
     Args:
@@ -64,11 +71,15 @@ def spread(
     bins = number_rows(index)
     counts = np.bincount(bins)
     if len(counts) < len(points):
-        means = np.bincount(bins, values) / counts
+        is_mask = values.dtype == bool
+        values = np.bincount(bins, values) / counts
+        if is_mask:
+            values = values > 0
         _, first = np.unique(bins, return_index=True)
         index = index[first]
-        values = means > 0 if values.dtype == bool else means
-    grid = np.full(space.shape, empty, np.result_type(values, empty))
+
+    dtype = np.result_type(values, empty)
+    grid = np.full(space.shape, empty, dtype)
     grid[tuple(index.T)] = values
     return grid
 
@@ -89,8 +100,8 @@ class Plane:
 
 def list_planes(
     factors: Sequence[Factor],
-    index: np.ndarray,
-    is_ood: np.ndarray,
+    index: Array,
+    is_ood: Array,
 ) -> list[Plane]:
     """Returns a plane for every pair of ordered factors that vary.
 
@@ -116,27 +127,49 @@ def list_planes(
 
     planes = []
     for pair in itertools.combinations(ordered, 2):
-        levels: list[Any] = _find_fullest(factors, index, is_ood, pair)
-        held = []
-        for column, factor in enumerate(factors):
-            if column in pair:
-                levels[column] = slice(None)
-            else:
-                held.append(factor.name_level(levels[column]))
-        first_factor, second_factor = (factors[column] for column in pair)
-        plane = Plane(
-            factors=(first_factor, second_factor),
-            index=tuple(levels),
-            held=", ".join(held),
+        levels = _find_fullest(
+            factors,
+            index,
+            is_ood,
+            pair,
         )
-        planes.append(plane)
+        planes.append(_make_plane(factors, pair, levels))
     return planes
+
+
+def _make_plane(
+    factors: Sequence[Factor],
+    pair: tuple[int, int],
+    levels: list[int],
+) -> Plane:
+    """Makes the plane of two factors.
+
+    Args:
+        factors: The factors of the grid.
+        pair: The columns of the factors that vary.
+        levels: The level of each other factor, [F].
+    """
+    index: list[int | slice] = []
+    held = []
+    for column, factor in enumerate(factors):
+        if column in pair:
+            index.append(slice(None))
+        else:
+            level = levels[column]
+            index.append(level)
+            held.append(factor.name_level(level))
+    first, second = pair
+    return Plane(
+        factors=(factors[first], factors[second]),
+        index=tuple(index),
+        held=", ".join(held),
+    )
 
 
 def _find_fullest(
     factors: Sequence[Factor],
-    index: np.ndarray,
-    is_ood: np.ndarray,
+    index: Array,
+    is_ood: Array,
     pair: tuple[int, int],
 ) -> list[int]:
     """Finds the levels of all but two factors at which most points exist.
@@ -154,12 +187,13 @@ def _find_fullest(
     num_points = np.bincount(groups)
     num_ood = np.bincount(groups[is_ood], minlength=len(first))
     num_id = num_points - num_ood
+    num_both = np.minimum(num_ood, num_id)
 
     levels = others[first]
-    middle = np.array([(factor.size - 1) // 2 for factor in factors])
+    middle = (np.array(sizes) - 1) // 2
     middle[list(pair)] = 0
     steps = np.abs(levels - middle).sum(axis=1)
-    order = np.lexsort([steps, -num_ood, -np.minimum(num_ood, num_id)])
+    order = np.lexsort([steps, -num_ood, -num_both])
     return levels[order[0]].tolist()
 
 
@@ -169,7 +203,7 @@ class Curve:
 
     label: str  # the factor's name if this is the only curve
     factor: Factor
-    rows: np.ndarray
+    rows: Array
 
 
 def list_curves(space: FactorSpace) -> list[Curve]:
@@ -178,21 +212,37 @@ def list_curves(space: FactorSpace) -> list[Curve]:
         return []
     (column,) = space.ordered
     factor = space.factors[column]
-    others = FactorSpace(tuple(f for f in space if f.categorical))
-    rows = np.arange(np.prod(space.shape)).reshape(space.shape)
-    lines = np.moveaxis(rows, column, -1).reshape(-1, factor.size)
+    categorical = tuple(f for f in space if f.categorical)
+    others = FactorSpace(categorical)
+
+    num_points = np.prod(space.shape)
+    rows = np.arange(num_points).reshape(space.shape)
+    lines = np.moveaxis(rows, column, -1)
+    lines = lines.reshape(-1, factor.size)
 
     curves = []
     for levels, line in zip(np.ndindex(others.shape), lines, strict=True):
         label = others.name_point(levels) or factor.name
-        curves.append(Curve(label, factor, rows=line))
+        curves.append(
+            Curve(
+                label,
+                factor,
+                rows=line,
+            )
+        )
     return curves
 
 
 def find_interval(
-    curve: Curve, is_ood: np.ndarray
+    curve: Curve,
+    is_ood: Array,
 ) -> tuple[float, float] | None:
-    """Finds the first and last held-out value; None if it is in pieces."""
+    """Finds the first and last held-out value; None if it is in pieces.
+
+    Args:
+        curve: The points along a factor.
+        is_ood: Which grid points are held out, [n].
+    """
     held_out = np.flatnonzero(np.asarray(is_ood, bool)[curve.rows])
     if len(held_out) < 2:
         return None

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import RunError, first_line
 from tfcomp.config.hashes import compute_code_version
@@ -46,8 +47,8 @@ CLASS_KEYS = (
 class Examples:
     """A split on disk: factors [n, F] and images [n, *image_shape], float32."""
 
-    factors: np.ndarray
-    images: np.ndarray
+    factors: Array
+    images: Array
 
 
 def materialize(
@@ -85,7 +86,10 @@ def materialize(
     return folder
 
 
-def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
+def attach_examples(
+    config: RunConfig,
+    dataset: Dataset,
+) -> Dataset:
     """Returns the dataset with the training images of `--examples_dir`.
 
     Args:
@@ -96,7 +100,12 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
         RunError: If the folder lacks them, or has other ones.
     """
     folder = config.data.examples_dir
-    train = load_split(config, folder, "train", dataset)
+    train = load_split(
+        config,
+        folder,
+        "train",
+        dataset,
+    )
     expected = dataset.splits.train
     if not np.array_equal(train.factors, expected, equal_nan=True):
         raise RunError(
@@ -159,8 +168,10 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     settings: dict[str, Any] = {"dataset": data.dataset}
     for field in dataclasses.fields(DataConfig):
         value = getattr(data, field.name)
-        if field.name not in OTHERS and value != field.default:
+        is_given = value != field.default
+        if is_given and field.name not in OTHERS:
             settings[field.name] = value
+
     is_drawn = data.num_train or data.num_bumps or config.plugins
     if is_drawn or data.coordinates == "continuous":
         settings["seed"] = config.training.seed
@@ -178,7 +189,10 @@ def name_examples(config: RunConfig) -> str:
     return f"{config.data.dataset}-{digest}"
 
 
-def _name_folder(config: RunConfig, parent: str | Path) -> Path:
+def _name_folder(
+    config: RunConfig,
+    parent: str | Path,
+) -> Path:
     return Path(parent) / config.data.dataset / name_examples(config) / VERSION
 
 
@@ -188,17 +202,29 @@ def render_splits(dataset: Dataset) -> dict[str, Examples]:
     train = dataset.splits.train
     # A combination can have several training images.
     images = dataset.render_training(np.arange(len(train)))
-    splits = {"train": Examples(factors=train, images=images)}
+    splits = {
+        "train": Examples(
+            factors=train,
+            images=images,
+        )
+    }
 
     points = dataset.splits.all
     if points.is_ood.any():
         held_out = points.factors[points.is_ood]
         images = dataset.render_array(held_out)
-        splits["ood"] = Examples(factors=held_out, images=images)
+        splits["ood"] = Examples(
+            factors=held_out,
+            images=images,
+        )
     return splits
 
 
-def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
+def _write(
+    config: RunConfig,
+    dataset: Dataset,
+    parent: Path,
+) -> None:
     examples = {}
     for name, split in render_splits(dataset).items():
         examples[name] = _list_examples(dataset, split.factors, split.images)
@@ -209,7 +235,10 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
 
         kinds = tfds.features
         pixels = kinds.Tensor(shape=dataset.image_shape, dtype=np.float32)
-        features = {"image": pixels, "is_ood": np.bool_}
+        features = {
+            "image": pixels,
+            "is_ood": np.bool_,
+        }
         for factor in dataset.space:
             label = kinds.ClassLabel(num_classes=factor.size)
             features[f"label_{factor.name}"] = label
@@ -228,14 +257,20 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
 
 
 def _list_examples(
-    dataset: Dataset, table: np.ndarray, images: np.ndarray
+    dataset: Dataset,
+    table: Array,
+    images: Array,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     labels = dataset.space.to_index(table)
     is_ood = dataset.region.contains(table)
     for row, image in enumerate(images):
-        example = {"image": image, "is_ood": is_ood[row]}
+        example = {
+            "image": image,
+            "is_ood": is_ood[row],
+        }
         for column, name in enumerate(dataset.space.names):
-            example[f"label_{name}"] = int(labels[row, column])
+            label = labels[row, column]
+            example[f"label_{name}"] = int(label)
             example[f"value_{name}"] = table[row, column]
         yield row, example
 

@@ -78,12 +78,13 @@ def _describe_existing(dataset: Dataset) -> str:
     """Says how much of the grid exists."""
     space = dataset.space
     size = math.prod(space.shape)
-    num_points = len(dataset.splits.points)
-    num_bins = number_rows(space.to_index(dataset.splits.grid)).max() + 1
+    of_size = f"of {_format_size(size)}"
+    index = space.to_index(dataset.splits.grid)
+    num_points = len(index)
+    num_bins = len(np.unique(number_rows(index)))
     if num_bins < num_points or num_bins == size:
-        bins = f"{num_bins:,} of {_format_size(size)} bins"
-        return f"{num_points:,} points lie in {bins}"
-    return f"{num_bins:,} of {_format_size(size)} combinations exist"
+        return f"{num_points:,} points lie in {num_bins:,} {of_size} bins"
+    return f"{num_bins:,} {of_size} combinations exist"
 
 
 def _format_size(size: int) -> str:
@@ -103,13 +104,17 @@ def describe_held_out(dataset: Dataset) -> str:
     index = dataset.space.to_index(points.factors)
     for factor, column in zip(dataset.space, index.T, strict=True):
         held_out = np.unique(column[points.is_ood])
-        known = np.intersect1d(held_out, column[~points.is_ood])
-        if factor.name in named or len(known) < factor.size:
+        trained = column[~points.is_ood]
+        num_part = len(np.intersect1d(held_out, trained))
+        num_unseen = len(held_out) - num_part
+        if factor.name in named or num_part < factor.size:
             parts.append(
-                f"{factor.name}: {len(known)} of {factor.size} values in "
-                f"part, {len(held_out) - len(known)} altogether"
+                f"{factor.name}: {num_part} of {factor.size} values in "
+                f"part, {num_unseen} altogether"
             )
-    return f"held out of {'; '.join(parts)}" if parts else ""
+    if not parts:
+        return ""
+    return f"held out of {'; '.join(parts)}"
 
 
 def describe_copies(summary: Mapping[str, Any]) -> str:
@@ -183,10 +188,8 @@ def describe_certificates(
 
 def describe_noise(numbers: Numbers) -> str:
     """Formats the variance of determined sums; empty if it is unknown."""
-    mean, largest = (
-        numbers.get("noise_mean"),
-        numbers.get("noise_max"),
-    )
+    mean = numbers.get("noise_mean")
+    largest = numbers.get("noise_max")
     if mean is None or largest is None:
         return ""
     text = f"variance {mean:.2g} times an image's"
@@ -255,11 +258,13 @@ def format_model_card(
 
 def describe_factor(factor: Factor) -> str:
     """Describes a factor, as `x: 28 values from 0 to 27 px`."""
-    values = factor.values()
+    values = factor.values().tolist()
     if factor.categorical:
-        names = map(factor.describe, values.tolist())
+        names = map(factor.describe, values)
         return f"{factor.name}: {', '.join(names)}"
-    first, last = map(factor.describe, values[[0, -1]].tolist())
+
+    first = factor.describe(values[0])
+    last = factor.describe(values[-1])
     ends = f"{first} to {last} {factor.unit}".strip()
     text = f"{factor.name}: {factor.size} values from {ends}"
     if factor.periodic:
@@ -267,7 +272,10 @@ def describe_factor(factor: Factor) -> str:
     return text
 
 
-def _describe_data(dataset: Dataset, train_all: bool) -> str:
+def _describe_data(
+    dataset: Dataset,
+    train_all: bool,
+) -> str:
     shape = " x ".join(map(str, dataset.image_shape))
     region = dataset.region.spec
     is_ood = dataset.splits.all.is_ood
@@ -299,7 +307,10 @@ def _describe_data(dataset: Dataset, train_all: bool) -> str:
     return "\n".join(lines)
 
 
-def _format_scores(dataset: Dataset, metrics: Mapping[str, Any]) -> str:
+def _format_scores(
+    dataset: Dataset,
+    metrics: Mapping[str, Any],
+) -> str:
     scores = select_scores(metrics)
     names = dict.fromkeys(name for values in scores.values() for name in values)
     lines = [
@@ -348,5 +359,8 @@ def _format_flags(flags: Mapping[str, Any]) -> str:
     return "\n\n".join([_fence("\n".join(lines), language=""), note])
 
 
-def _fence(code: str, language: str = "python") -> str:
+def _fence(
+    code: str,
+    language: str = "python",
+) -> str:
     return f"```{language}\n{code}\n```"

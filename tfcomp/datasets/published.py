@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.plugins import Registry
 from tfcomp.datasets.factors import FactorSpace
@@ -65,50 +66,81 @@ def register_published(file: Path) -> None:
 
 def describe_published(name: str) -> dict[str, Any]:
     """Returns the factors of a data set, as arguments of `FactorTable`."""
-    factors = PUBLISHED.get(name).load().factors
     columns: dict[str, Any] = {
-        "names": [factor["name"] for factor in factors],
-        "kinds": [factor.get("kind", "ordered") for factor in factors],
-        "levels": [factor.get("levels") for factor in factors],
-        "units": [factor.get("unit", "") for factor in factors],
+        "names": [],
+        "kinds": [],
+        "levels": [],
+        "units": [],
+        "values": [],
     }
-    values = [factor.get("values") for factor in factors]
-    if any(values):
-        columns["values"] = values
+    for factor in PUBLISHED.get(name).load().factors:
+        columns["names"].append(factor["name"])
+        columns["kinds"].append(factor.get("kind", "ordered"))
+        columns["levels"].append(factor.get("levels"))
+        columns["units"].append(factor.get("unit", ""))
+        columns["values"].append(factor.get("values"))
+    if not any(columns["values"]):
+        del columns["values"]
     return columns
 
 
 @REGIONS.register("montero")
-def make_montero(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out a split of Montero et al., as `element`."""
+def make_montero(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out a split of Montero et al., as `element`.
+
+    Args:
+        arguments: The name of the split.
+        space: The factors of a published data set.
+
+    Raises:
+        ValueError: If the data set or the split is unknown.
+    """
     columns, scales, classes = _find_split("montero", arguments, space)
     # The first and last held-out class of each factor; all must hold.
     low = classes[:, 0] * scales
     end = (classes[:, 1] + 1) * scales
 
-    def contains(values: np.ndarray) -> np.ndarray:
+    def contains(values: Array) -> Array:
         index = space.to_index(values)[:, columns]
-        return ((index >= low) & (index < end)).all(axis=1)
+        is_inside = (index >= low) & (index < end)
+        return is_inside.all(axis=1)
 
     return contains
 
 
 @REGIONS.register("orthotopic")
-def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out points with more than n factors beyond their thresholds."""
+def make_orthotopic(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out points with more than n factors beyond their thresholds.
+
+    Args:
+        arguments: The number n.
+        space: The factors of a published data set.
+
+    Raises:
+        ValueError: If the data set is unknown, or has no such split.
+    """
     columns, scales, classes = _find_split("orthotopic", arguments, space)
     thresholds = classes * scales
 
-    def contains(values: np.ndarray) -> np.ndarray:
-        is_high = space.to_index(values)[:, columns] >= thresholds
-        return is_high.sum(axis=1) > int(arguments)
+    def contains(values: Array) -> Array:
+        index = space.to_index(values)[:, columns]
+        num_high = np.sum(index >= thresholds, axis=1)
+        return num_high > int(arguments)
 
     return contains
 
 
 def _find_split(
-    kind: str, arguments: str, space: FactorSpace
-) -> tuple[list[int], np.ndarray, np.ndarray]:
+    kind: str,
+    arguments: str,
+    space: FactorSpace,
+) -> tuple[list[int], Array, Array]:
     """Finds a split of the published data set with the factors of a space.
 
     Args:
@@ -121,26 +153,36 @@ def _find_split(
         a published class of each, and the classes.
     """
     names = [_simplify(name) for name in space.names]
-    data_sets = {n: PUBLISHED.get(n).load() for n in PUBLISHED.names()}
-    matching = [n for n, p in data_sets.items() if {*p.classes} <= {*names}]
-    if not matching:
-        listed = [f"{', '.join(p.classes)} ({n})" for n, p in data_sets.items()]
-        factors = "; ".join(listed)
-        rule = "of this kind needs the factors of a published data set"
-        raise ValueError(f"{rule}: {factors}")
-
-    data = matching[0]
-    published = data_sets[data]
+    data = _find_published(names)
+    published = PUBLISHED.get(data).load()
     splits = getattr(published, kind)
     if arguments not in splits:
-        rule = f"one of {', '.join(splits)}" if splits else "another region"
+        rule = "another region"
+        if splits:
+            rule = f"one of {', '.join(splits)}"
         raise ValueError(f"must be {rule} for {data}")
 
-    classes = splits[arguments]
-    columns = [names.index(factor) for factor in classes]
-    sizes = [published.classes[factor] for factor in classes]
-    scales = np.array(space.shape)[columns] / sizes
-    return columns, scales, np.array([*classes.values()])
+    columns = []
+    scales = []
+    classes = []
+    for factor, held_out in splits[arguments].items():
+        column = names.index(factor)
+        columns.append(column)
+        scales.append(space.shape[column] / published.classes[factor])
+        classes.append(held_out)
+    return columns, np.array(scales), np.array(classes)
+
+
+def _find_published(names: list[str]) -> str:
+    """Finds the first data set whose factors are all among names."""
+    listed = []
+    for data in PUBLISHED.names():
+        factors = PUBLISHED.get(data).load().classes
+        if {*factors} <= {*names}:
+            return data
+        listed.append(f"{', '.join(factors)} ({data})")
+    rule = "of this kind needs the factors of a published data set"
+    raise ValueError(f"{rule}: {'; '.join(listed)}")
 
 
 def _simplify(name: str) -> str:

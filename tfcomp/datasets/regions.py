@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.plugins import Registry
@@ -27,7 +28,7 @@ from tfcomp.datasets.factors import (
 )
 
 # From factor values [n, F] to booleans [n].
-Predicate = Callable[[np.ndarray], np.ndarray]
+Predicate = Callable[[Array], Array]
 REGIONS = Registry("region")
 MAX_COMBINATIONS = 10**8  # of a space of which a random share is held out
 
@@ -56,7 +57,10 @@ def split_region(spec: str) -> tuple[str, str]:
     return kind, bounds
 
 
-def parse_region(spec: str, space: FactorSpace) -> Region:
+def parse_region(
+    spec: str,
+    space: FactorSpace,
+) -> Region:
     """Makes a region of `space` from its spec.
 
     Args:
@@ -80,16 +84,22 @@ def parse_region(spec: str, space: FactorSpace) -> Region:
         raise ConfigError("region", str(error), spec) from error
 
 
-def _parse(spec: str, space: FactorSpace) -> Predicate:
+def _parse(
+    spec: str,
+    space: FactorSpace,
+) -> Predicate:
     if "&" in spec:
-        return _hold_all([_parse(part, space) for part in spec.split("&")])
-    if not spec.startswith("not:"):
-        parts = spec.split("|")
-        return _hold_any([_parse_kind(part, space) for part in parts])
+        parts = spec.split("&")
+        return _hold_all([_parse(part, space) for part in parts])
+    if spec.startswith("not:"):
+        inner = _parse(spec.removeprefix("not:"), space)
+        return _complement(inner)
+    parts = spec.split("|")
+    return _hold_any([_parse_kind(part, space) for part in parts])
 
-    inner = _parse(spec.removeprefix("not:"), space)
 
-    def contains(values: np.ndarray) -> np.ndarray:
+def _complement(inner: Predicate) -> Predicate:
+    def contains(values: Array) -> Array:
         is_absent = np.isnan(values).any(axis=1)
         return ~inner(values) & ~is_absent
 
@@ -97,57 +107,139 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
 
 
 def _hold_all(tests: Sequence[Predicate]) -> Predicate:
-    return lambda values: np.all([test(values) for test in tests], axis=0)
+    def contains(values: Array) -> Array:
+        results = [test(values) for test in tests]
+        return np.all(results, axis=0)
+
+    return contains
 
 
 def _hold_any(tests: Sequence[Predicate]) -> Predicate:
-    return lambda values: np.any([test(values) for test in tests], axis=0)
+    def contains(values: Array) -> Array:
+        results = [test(values) for test in tests]
+        return np.any(results, axis=0)
+
+    return contains
 
 
-def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
+def _parse_kind(
+    spec: str,
+    space: FactorSpace,
+) -> Predicate:
     kind, arguments = split_region(spec)
     if kind in space.names:
         return make_box(spec, space)
-    if kind not in REGIONS.names():
-        hint = suggest(kind, [*REGIONS.names(), *space.names])
-        kinds = ", ".join(REGIONS.names())
-        names = ", ".join(space.names)
-        raise ValueError(f"must be one of: {kinds}, or of {names}{hint}")
-    return REGIONS.get(kind).load()(arguments, space)
+
+    kinds = REGIONS.names()
+    if kind not in kinds:
+        hint = suggest(kind, [*kinds, *space.names])
+        listed = ", ".join(kinds)
+        factors = ", ".join(space.names)
+        raise ValueError(f"must be one of: {listed}, or of {factors}{hint}")
+
+    make_region = REGIONS.get(kind).load()
+    return make_region(arguments, space)
 
 
 @REGIONS.register("none")
-def make_none(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds nothing out."""
+def make_none(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds nothing out.
+
+    Args:
+        arguments: Nothing may stand here.
+        space: The factors.
+
+    Raises:
+        ValueError: If something does.
+    """
     if arguments:
         raise ValueError("takes no bounds after none")
-    return lambda values: np.zeros(len(values), bool)
+
+    def contains(values: Array) -> Array:
+        return np.zeros(len(values), bool)
+
+    return contains
 
 
 @REGIONS.register("square")
-def make_square(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out all ordered factors in one interval, as `6-22`."""
+def make_square(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out all ordered factors in one interval, as `6-22`.
+
+    Args:
+        arguments: The interval.
+        space: The factors.
+
+    Raises:
+        ValueError: If it is no interval of these factors.
+    """
     return _hold_all(_test_ordered(arguments, space))
 
 
 @REGIONS.register("cross")
-def make_cross(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out any ordered factor in one interval, as `11-16`."""
+def make_cross(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out any ordered factor in one interval, as `11-16`.
+
+    Args:
+        arguments: The interval.
+        space: The factors.
+
+    Raises:
+        ValueError: If it is no interval of these factors.
+    """
     return _hold_any(_test_ordered(arguments, space))
 
 
 @REGIONS.register("corner")
-def make_corner(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out all ordered factors at or above a bound, as `14`."""
+def make_corner(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out all ordered factors at or above a bound, as `14`.
+
+    Args:
+        arguments: The bound, a value that all ordered factors have.
+        space: The factors.
+
+    Raises:
+        ValueError: If it is no number, or outside of a factor.
+    """
     _number(arguments)
     columns = _ordered(space)
-    bounds = [_read_value(arguments, space.factors[c]) for c in columns]
-    return lambda values: np.all(values[:, columns] >= bounds, axis=1)
+    bounds = []
+    for column in columns:
+        bound = _read_value(arguments, space.factors[column])
+        bounds.append(bound)
+
+    def contains(values: Array) -> Array:
+        is_above = values[:, columns] >= bounds
+        return np.all(is_above, axis=1)
+
+    return contains
 
 
 @REGIONS.register("diagonal")
-def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out factors at most the half width apart, as `3`."""
+def make_diagonal(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out factors at most the half width apart, as `3`.
+
+    Args:
+        arguments: The half width, at least 0.
+        space: The factors.
+
+    Raises:
+        ValueError: If it is none, or there are not two ordered factors.
+    """
     half_width = _number(arguments)
     if half_width < 0:
         raise ValueError("must have a half width of at least 0")
@@ -155,31 +247,57 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
     if len(columns) < 2:
         raise ValueError("of kind diagonal needs two ordered factors")
     # Distances of grid values are known to a few digits, as bounds are.
-    half_width += 1e-3 * min(space.factors[c].step for c in columns)
+    steps = [space.factors[column].step for column in columns]
+    half_width += 1e-3 * min(steps)
     return lambda values: np.ptp(values[:, columns], axis=1) <= half_width
 
 
 @REGIONS.register("gap")
 @REGIONS.register("box")
-def make_box(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out named factors in their intervals, as `x:6-22,y:0-9`."""
-    parts = [part.partition(":") for part in arguments.split(",")]
-    names = [name for name, _, _ in parts]
-    if len({*names}) < len(names):
-        raise ValueError("must name each factor once")
-    if not {*names} <= {*space.names}:
-        raise ValueError(f"must name factors among: {', '.join(space.names)}")
+def make_box(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out named factors in their intervals, as `x:6-22,y:0-9`.
+
+    Args:
+        arguments: Factors with an interval, a level or a class.
+        space: The factors.
+
+    Raises:
+        ValueError: If a factor is unknown or named twice, or an interval wrong.
+    """
+    intervals: dict[str, str] = {}
+    for part in arguments.split(","):
+        name, _, interval = part.partition(":")
+        if name in intervals:
+            raise ValueError("must name each factor once")
+        intervals[name] = interval
+    if not {*intervals} <= {*space.names}:
+        factors = ", ".join(space.names)
+        raise ValueError(f"must name factors among: {factors}")
 
     tests = []
-    for name, _, interval in parts:
+    for name, interval in intervals.items():
         column = space.names.index(name)
         tests.append(_test_interval(column, interval, space))
     return _hold_all(tests)
 
 
 @REGIONS.register("random")
-def make_random(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out a random share of all combinations, as `0.2` or `0.2:7`."""
+def make_random(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out a random share of all combinations, as `0.2` or `0.2:7`.
+
+    Args:
+        arguments: The share, between 0 and 1, and a seed (by default 0).
+        space: The factors.
+
+    Raises:
+        ValueError: If the share is none, or the grid too large.
+    """
     share, seed = _parse_share("random", arguments)
     size = math.prod(space.shape)
     if size > MAX_COMBINATIONS:
@@ -190,12 +308,27 @@ def make_random(arguments: str, space: FactorSpace) -> Predicate:
     count = max(1, round(share * size))
     is_held_out = np.zeros(size + 1, bool)  # the last one where one is absent
     is_held_out[places[:count]] = True
-    return lambda values: is_held_out[space.to_place(values)]
+
+    def contains(values: Array) -> Array:
+        return is_held_out[space.to_place(values)]
+
+    return contains
 
 
 @REGIONS.register("random_box")
-def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
-    """Holds out random intervals, none of a whole factor, as `0.1:3`."""
+def make_random_box(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
+    """Holds out random intervals, none of a whole factor, as `0.1:3`.
+
+    Args:
+        arguments: The share of the grid, between 0 and 1, and a seed.
+        space: The factors.
+
+    Raises:
+        ValueError: If the share is none, or only one factor varies.
+    """
     share, seed = _parse_share("random_box", arguments)
     sizes = np.array(space.shape)
     varied = np.flatnonzero(sizes > 1)
@@ -204,35 +337,58 @@ def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
 
     rng = np.random.default_rng([seed, *sizes])
     count = rng.integers(2, len(varied) + 1)
-    columns = np.sort(rng.choice(varied, count, replace=False))
+    sample = rng.choice(varied, count, replace=False)
+    columns = np.sort(sample)
     sizes = sizes[columns]
     widths = np.round(sizes * share ** (1 / count)).astype(int)
     widths = np.clip(widths, 1, sizes - 1)
-    is_round = np.array([space.factors[column].periodic for column in columns])
-    starts = rng.integers(0, np.where(is_round, sizes, sizes - widths + 1))
 
-    def contains(values: np.ndarray) -> np.ndarray:
+    is_periodic = [space.factors[column].periodic for column in columns]
+    # Only around a period may an interval start anywhere.
+    num_starts = np.where(is_periodic, sizes, sizes - widths + 1)
+    starts = rng.integers(0, num_starts)
+
+    def contains(values: Array) -> Array:
         index = space.to_index(values)[:, columns]
-        is_inside = (index - starts) % sizes < widths
-        return (is_inside & (index >= 0)).all(axis=1)
+        steps = (index - starts) % sizes
+        is_inside = (steps < widths) & (index >= 0)
+        return is_inside.all(axis=1)
 
     return contains
 
 
-def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
+def _parse_share(
+    kind: str,
+    arguments: str,
+) -> tuple[float, int]:
     """Parses `SHARE` or `SHARE:SEED`."""
-    match = re.fullmatch(r"(\d*\.?\d+(?:e-\d+)?)(?::(\d+))?", arguments)
+    match = re.fullmatch(
+        r"(\d*\.?\d+(?:e-\d+)?)(?::(\d+))?",
+        arguments,
+    )
     if match is None or not 0 < float(match[1]) < 1:
         raise ValueError(f"must be {kind}:SHARE or {kind}:SHARE:SEED, 0 to 1")
-    return float(match[1]), int(match[2] or 0)
+    share = float(match[1])
+    seed = int(match[2] or 0)
+    return share, seed
 
 
 @REGIONS.register("wiedemer")
-def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
+def make_wiedemer(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out points off the axes, or off the diagonal (`diagonal:.1`).
 
     On the axes, at most one group of factors leaves its middle level. On the
     diagonal, groups are at most the width apart, each factor scaled to 0..1.
+
+    Args:
+        arguments: `orthogonal` or `diagonal:WIDTH`, and groups of factors.
+        space: The factors.
+
+    Raises:
+        ValueError: If these are not so, or groups do not fit the factors.
     """
     match = re.fullmatch(
         r"(?:orthogonal|diagonal:(0?\.\d+))(?::(.*))?",
@@ -242,24 +398,31 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
         raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
     width, text = match.groups()
     groups = parse_groups(text or "", space)
-    if len(groups) < 2 or math.prod(space.shape) == max(space.shape):
+    num_varied = sum(factor.size > 1 for factor in space)
+    if len(groups) < 2 or num_varied < 2:
         raise ValueError("of this kind needs two factors")
 
     if width is None:
         return _leave_axes(space, groups)
-    if len({len(group) for group in groups}) > 1:
+    group_sizes = {len(group) for group in groups}
+    if len(group_sizes) > 1:
         raise ValueError("must have groups of as many factors each")
     return _leave_diagonal(space, groups, float(width))
 
 
-def _leave_axes(space: FactorSpace, groups: list[list[int]]) -> Predicate:
+def _leave_axes(
+    space: FactorSpace,
+    groups: list[list[int]],
+) -> Predicate:
     middle = np.array(space.shape) // 2
 
-    def contains(values: np.ndarray) -> np.ndarray:
+    def contains(values: Array) -> Array:
         index = space.to_index(values)
         is_off = (index != middle) & (index >= 0)
-        num_off = sum(is_off[:, group].any(axis=1) for group in groups)
-        return np.greater(num_off, 1)
+        num_off = np.zeros(len(index), int)
+        for group in groups:
+            num_off += is_off[:, group].any(axis=1)
+        return num_off > 1
 
     return contains
 
@@ -271,51 +434,84 @@ def _leave_diagonal(
 ) -> Predicate:
     last = np.maximum(np.array(space.shape) - 1, 1)
 
-    def contains(values: np.ndarray) -> np.ndarray:
+    def contains(values: Array) -> Array:
         index = space.to_index(values)
+        is_present = (index >= 0).all(axis=1)
         unit = index / last  # [n, F], 0 to 1
         distances = np.ptp(unit[:, groups], axis=1)  # [n, factors of a group]
-        is_apart = (distances > width + 1e-9).any(axis=1)
-        return is_apart & (index >= 0).all(axis=1)
+        is_apart = distances > width + 1e-9
+        return is_apart.any(axis=1) & is_present
 
     return contains
 
 
 @REGIONS.register("uselis")
-def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
+def make_uselis(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out all but the (n, k) training set, as `8:3` or `8:3:x,y`.
 
     The values of each factor are n blocks of neighbors. Training combines
     block i of the first factor with blocks i .. i + k - 1, modulo n, of every
     other one. By default the factors are all with n values or more.
+
+    Args:
+        arguments: The numbers n > k > 0, and names of factors.
+        space: The factors.
+
+    Raises:
+        ValueError: If these are not so, or two factors are too small.
     """
     match = re.fullmatch(r"(\d{1,6}):(\d{1,6})(?::(.+))?", arguments)
     if match is None or not 0 < int(match[2]) < int(match[1]):
         raise ValueError("must be uselis:N:K, N above K above 0")
     num_blocks = int(match[1])
     num_trained = int(match[2])
-
-    large = [factor.name for factor in space if factor.size >= num_blocks]
-    names = match[3].split(",") if match[3] else large
-    if len(names) < 2 or len({*names} & {*large}) < len(names):
-        raise ValueError(
-            f"must have two factors or more with {num_blocks} values or more, "
-            f"among which are: {', '.join(large) or 'none'}"
-        )
-    columns = [space.names.index(name) for name in names]
+    columns = _find_blocked(match[3], num_blocks, space)
     sizes = np.array(space.shape)[columns]
 
-    def contains(values: np.ndarray) -> np.ndarray:
+    def contains(values: Array) -> Array:
         index = space.to_index(values)[:, columns]
+        is_present = (index >= 0).all(axis=1)
         blocks = index * num_blocks // sizes
         steps = (blocks[:, 1:] - blocks[:, :1]) % num_blocks
-        is_far = (steps >= num_trained).any(axis=1)
-        return is_far & (index >= 0).all(axis=1)
+        is_far = steps >= num_trained
+        return is_far.any(axis=1) & is_present
 
     return contains
 
 
-def _test_ordered(text: str, space: FactorSpace) -> list[Predicate]:
+def _find_blocked(
+    text: str | None,
+    num_blocks: int,
+    space: FactorSpace,
+) -> list[int]:
+    """Finds the columns of the factors whose values are made blocks.
+
+    Args:
+        text: Names of factors, as `x,y`; by default all that are large enough.
+        num_blocks: The smallest number of values of each.
+        space: The factors.
+    """
+    large = [factor.name for factor in space if factor.size >= num_blocks]
+    names = large
+    if text:
+        names = text.split(",")
+    distinct = {*names}
+    is_valid = len(distinct) == len(names) and distinct <= {*large}
+    if len(names) < 2 or not is_valid:
+        raise ValueError(
+            f"must have two factors or more with {num_blocks} values or more, "
+            f"among which are: {', '.join(large) or 'none'}"
+        )
+    return [space.names.index(name) for name in names]
+
+
+def _test_ordered(
+    text: str,
+    space: FactorSpace,
+) -> list[Predicate]:
     """Tests each ordered factor for an interval `LOW-HIGH`."""
     match = _BOUNDS.fullmatch(text)
     if match is None or not match[2]:
@@ -323,11 +519,16 @@ def _test_ordered(text: str, space: FactorSpace) -> list[Predicate]:
     return [_test_interval(column, text, space) for column in _ordered(space)]
 
 
-def _test_interval(column: int, text: str, space: FactorSpace) -> Predicate:
+def _test_interval(
+    column: int,
+    text: str,
+    space: FactorSpace,
+) -> Predicate:
     """Tests a factor for values, numbers of levels as `#1-3`, or a name."""
     factor = space.factors[column]
     if text in factor.names:
-        text = f"#{factor.names.index(text)}"
+        place = factor.names.index(text)
+        text = f"#{place}"
 
     if text.startswith("#"):
         test = _test_classes(text, factor)
@@ -336,17 +537,24 @@ def _test_interval(column: int, text: str, space: FactorSpace) -> Predicate:
         raise ValueError(f"must have one of {', '.join(factor.names)}, or #")
     else:
         test = _test_values(text, factor)
-    return lambda values: test(values[:, column])
+
+    def contains(values: Array) -> Array:
+        return test(values[:, column])
+
+    return contains
 
 
-def _test_classes(text: str, factor: Factor) -> Predicate:
+def _test_classes(
+    text: str,
+    factor: Factor,
+) -> Predicate:
     """Tests values [n] of a factor for an interval of classes, as `#1-3`."""
     first, last = _split_interval(_CLASSES, text, factor)
     low = _read_class(first, factor)
     high = _read_class(last, factor)
     _check_order(low, high, factor)
 
-    def test(values: np.ndarray) -> np.ndarray:
+    def test(values: Array) -> Array:
         index = factor.to_index(values)
         return _lie_between(index, low, high) & (index >= 0)
 
@@ -354,7 +562,9 @@ def _test_classes(text: str, factor: Factor) -> Predicate:
 
 
 def _split_interval(
-    pattern: re.Pattern, text: str, factor: Factor
+    pattern: re.Pattern,
+    text: str,
+    factor: Factor,
 ) -> tuple[str, str]:
     """Splits an interval, as `6-22`, `6-` or `6`, into two bounds."""
     match = pattern.fullmatch(text)
@@ -369,7 +579,10 @@ def _split_interval(
     return first, last or "max"
 
 
-def _test_values(text: str, factor: Factor) -> Predicate:
+def _test_values(
+    text: str,
+    factor: Factor,
+) -> Predicate:
     """Tests values [n] of a factor for an interval."""
     first, last = _split_interval(_BOUNDS, text, factor)
     low = _read_value(first, factor)
@@ -378,35 +591,51 @@ def _test_values(text: str, factor: Factor) -> Predicate:
     is_round = factor.periodic and last != "max" and high == factor.high
     _check_order(low, high, factor)
 
-    def test(values: np.ndarray) -> np.ndarray:
+    def test(values: Array) -> Array:
         is_inside = _lie_between(values, low, high)
         return is_inside | (is_round & (values == factor.low))
 
     return test
 
 
-def _check_order(low: float, high: float, factor: Factor) -> None:
+def _check_order(
+    low: float,
+    high: float,
+    factor: Factor,
+) -> None:
     if low > high and not factor.periodic:
         raise ValueError("must have its lower bound first")
 
 
-def _lie_between(numbers: np.ndarray, low: float, high: float) -> np.ndarray:
+def _lie_between(
+    numbers: Array,
+    low: float,
+    high: float,
+) -> Array:
     """Marks the numbers in an interval, round the period if `low` is above."""
     if low <= high:
         return (numbers >= low) & (numbers <= high)
     return (numbers >= low) | (numbers <= high)
 
 
-def _read_class(text: str, factor: Factor) -> int:
+def _read_class(
+    text: str,
+    factor: Factor,
+) -> int:
     last = factor.size - 1
-    number = last if text == "max" else int(text)
+    if text == "max":
+        return last
+    number = int(text)
     if number > last:
         ends = f"#0 to #{last}"
         raise ValueError(f"must lie in the range of {factor.name}, {ends}")
     return number
 
 
-def _read_value(text: str, factor: Factor) -> float:
+def _read_value(
+    text: str,
+    factor: Factor,
+) -> float:
     """Reads a bound; one close to a grid value is that value."""
     if text == "min":
         bound = factor.low
@@ -414,13 +643,17 @@ def _read_value(text: str, factor: Factor) -> float:
         bound = factor.high
     else:
         bound = float(text)
+
     index = factor.find_value(bound)
     if index >= 0:
         return float(factor.values()[index])
 
+    slack = 0.0
+    if not factor.periodic:
+        slack = factor.step / 2
     end = float(np.clip(bound, factor.low, factor.high))
-    slack = 0.0 if factor.periodic else factor.step / 2
-    if bound != end and abs(bound - end) >= slack:
+    distance = abs(bound - end)
+    if bound != end and distance >= slack:
         ends = f"{factor.low:g} to {factor.high:g}"
         raise ValueError(f"must lie in the range of {factor.name}, {ends}")
     return end

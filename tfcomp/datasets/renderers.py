@@ -16,10 +16,7 @@ import tensorflow as tf
 SLACK = 1e-9  # px that a turned coordinate may leave the image, by rounding
 GRAIN = 2.0**-32  # to multiples of it cosines are rounded, to be exact
 HALF_SIDE = 0.11  # of a square of scale 1, in sides of the image
-ELLIPSE = (
-    1.0,
-    0.6,
-)  # its half axes, in half sides of the square
+ELLIPSE = (1.0, 0.6)  # its half axes, in half sides of the square
 STROKE = 0.7  # of the letter l, in half sides of the square
 REACH = 1.5  # of the heart, the farthest, in half sides of the square
 TINY = 1e-12
@@ -52,7 +49,9 @@ def render_gaussians(
         Images, float32 [n, N, N, 1].
     """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
-    images = tf.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
+    across = profiles[:, 0]
+    along = profiles[:, 1]
+    images = tf.einsum("nj,ni->nij", across, along)
     return _apply_polarity(images, polarity)
 
 
@@ -80,23 +79,37 @@ def render_plus(
 
 
 def _compute_profiles(
-    factors: tf.Tensor, grid_size: int, sigma: float
+    factors: tf.Tensor,
+    grid_size: int,
+    sigma: float,
 ) -> tf.Tensor:
     """Returns Gaussians in float64, [n, F, N]; ones where absent."""
-    centers = tf.cast(factors, tf.float64)[..., tf.newaxis]  # [n, F, 1]
+    centers = tf.cast(factors, tf.float64)
+    centers = centers[..., tf.newaxis]  # [n, F, 1]
     pixels = tf.range(grid_size, dtype=tf.float64)
-    profiles = tf.exp(-0.5 * tf.square((pixels - centers) / sigma))
+    distances = (pixels - centers) / sigma
+    profiles = tf.exp(-0.5 * tf.square(distances))
+
     absent = tf.math.is_nan(profiles)
-    profiles = tf.where(absent, tf.ones_like(profiles), profiles)
+    ones = tf.ones_like(profiles)
+    profiles = tf.where(absent, ones, profiles)
     return tf.cast(profiles, tf.float32)
 
 
-def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
+def _apply_polarity(
+    images: tf.Tensor,
+    polarity: str,
+) -> tf.Tensor:
     images = images[..., tf.newaxis]
-    return 1.0 - images if polarity == "dark" else images
+    if polarity == "dark":
+        return 1.0 - images
+    return images
 
 
-def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
+def rotate_images(
+    images: tf.Tensor,
+    degrees: tf.Tensor,
+) -> tf.Tensor:
     """Rotates every image by its own angle.
 
     In float64, as `scipy.ndimage.rotate(image, angle, order=1, reshape=False)`:
@@ -112,35 +125,45 @@ def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     images = tf.cast(images, tf.float64)
     height, width = images.shape[1:]
     rows, columns = _turn_pixels(height, width, degrees)
-    is_inside = (rows >= -SLACK) & (rows <= height - 1 + SLACK)
-    is_inside &= (columns >= -SLACK) & (columns <= width - 1 + SLACK)
+    is_inside = _lie_between(rows, height - 1)
+    is_inside &= _lie_between(columns, width - 1)
     pixels = _interpolate(
         images,
         rows=tf.clip_by_value(rows, 0.0, height - 1.0),
         columns=tf.clip_by_value(columns, 0.0, width - 1.0),
     )
     pixels = tf.where(is_inside, pixels, tf.zeros_like(pixels))
-    return tf.cast(pixels, tf.float32)[..., tf.newaxis]
+    pixels = tf.cast(pixels, tf.float32)
+    return pixels[..., tf.newaxis]
+
+
+def _lie_between(places: tf.Tensor, last: int) -> tf.Tensor:
+    """Marks places from 0 to the last one, but for rounding."""
+    return (places >= -SLACK) & (places <= last + SLACK)
 
 
 def _turn_pixels(
-    height: int, width: int, degrees: tf.Tensor
+    height: int,
+    width: int,
+    degrees: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns row and column that each pixel is taken from, [n, H, W]."""
-    radians = tf.cast(degrees, tf.float64)[:, tf.newaxis, tf.newaxis]
-    radians *= math.pi / 180.0
+    angles = tf.cast(degrees, tf.float64)
+    angles = angles[:, tf.newaxis, tf.newaxis]
+    radians = angles * (math.pi / 180.0)
     cos = _round(tf.cos(radians))
     sin = _round(tf.sin(radians))
 
     middle_row = (height - 1) / 2
+    row = tf.range(height, dtype=tf.float64)
+    row = row[:, tf.newaxis] - middle_row
     middle_column = (width - 1) / 2
-    row = tf.range(height, dtype=tf.float64)[:, tf.newaxis]
-    row = row - middle_row
-    column = tf.range(width, dtype=tf.float64)[tf.newaxis]
-    column = column - middle_column
-    rows = cos * row + sin * column + middle_row
-    columns = -sin * row + cos * column + middle_column
-    return rows, columns
+    column = tf.range(width, dtype=tf.float64)
+    column = column[tf.newaxis] - middle_column
+
+    rows = cos * row + sin * column
+    columns = -sin * row + cos * column
+    return rows + middle_row, columns + middle_column
 
 
 def _round(cosines: tf.Tensor) -> tf.Tensor:
@@ -148,22 +171,28 @@ def _round(cosines: tf.Tensor) -> tf.Tensor:
 
 
 def _interpolate(
-    images: tf.Tensor, rows: tf.Tensor, columns: tf.Tensor
+    images: tf.Tensor,
+    rows: tf.Tensor,
+    columns: tf.Tensor,
 ) -> tf.Tensor:
     """Interpolates images [n, H, W] between their pixels, [n, H, W]."""
     height, width = images.shape[1:]
     flat = tf.reshape(images, [-1, height * width])
     top = tf.floor(rows)
     left = tf.floor(columns)
+
     pixels = tf.zeros_like(rows)
     for down, right in np.ndindex(2, 2):
-        weight = 1.0 - tf.abs(rows - top - down)
-        weight *= 1.0 - tf.abs(columns - left - right)
+        row_weight = 1.0 - tf.abs(rows - top - down)
+        column_weight = 1.0 - tf.abs(columns - left - right)
+        weight = row_weight * column_weight
+
         # A neighbor beyond the last row or column has weight 0.
-        place = tf.minimum(top + down, height - 1.0) * width
-        place += tf.minimum(left + right, width - 1.0)
-        place = tf.cast(place, tf.int64)
-        pixels += weight * tf.gather(flat, place, batch_dims=1)
+        row = tf.minimum(top + down, height - 1.0)
+        column = tf.minimum(left + right, width - 1.0)
+        place = tf.cast(row * width + column, tf.int64)
+        neighbors = tf.gather(flat, place, batch_dims=1)
+        pixels += weight * neighbors
     return pixels
 
 
@@ -193,25 +222,53 @@ def render_sprites(
     window = tf.range(-reach, reach + 1, dtype=tf.float64)  # [W]
     x = tf.round(columns["x"])
     y = tf.round(columns["y"])
-    right = window[tf.newaxis, :] + (x - columns["x"])  # [n, 1, W]
-    above = window[:, tf.newaxis] + (y - columns["y"])  # [n, W, 1]
-    distance = _measure_sprites(columns, right, above, grid_size, shapes)
-    covered = tf.cast(
-        tf.clip_by_value(0.5 - distance, 0.0, 1.0),
-        tf.float32,
+    distance = _measure_sprites(
+        columns,
+        right=window[tf.newaxis, :] + (x - columns["x"]),  # [n, 1, W]
+        above=window[:, tf.newaxis] + (y - columns["y"]),  # [n, W, 1]
+        grid_size=grid_size,
+        shapes=shapes,
     )
+    covered = tf.clip_by_value(0.5 - distance, 0.0, 1.0)
 
-    # Rows and columns of the window in the image, [n, W, N].
-    row = tf.cast(y[:, 0] + window, tf.int32)
-    column = tf.cast(x[:, 0] + window, tf.int32)
-    rows = tf.one_hot(row, grid_size)
-    places = tf.one_hot(column, grid_size)
-    # Sums of zeros and one pixel: exact.
-    images = tf.einsum("nvw,nvr,nwc->nrc", covered, rows, places)
-    images = images[..., tf.newaxis]
+    images = _place_windows(
+        tf.cast(covered, tf.float32),
+        rows=y[:, 0] + window,
+        columns=x[:, 0] + window,
+        grid_size=grid_size,
+    )
     if "hue" in columns:
         images = images * _make_colors(columns["hue"])
     return images
+
+
+def _place_windows(
+    windows: tf.Tensor,
+    rows: tf.Tensor,
+    columns: tf.Tensor,
+    grid_size: int,
+) -> tf.Tensor:
+    """Puts windows [n, W, W] on images of zeros, [n, N, N, 1].
+
+    Args:
+        windows: The pixels of each window.
+        rows: The rows of the image where they go, [n, W]; those outside of
+            the image are left out.
+        columns: The columns of the image, [n, W].
+        grid_size: Rows and columns of the image, N.
+    """
+    rows = tf.cast(rows, tf.int32)
+    row_codes = tf.one_hot(rows, grid_size)
+    columns = tf.cast(columns, tf.int32)
+    column_codes = tf.one_hot(columns, grid_size)
+    # Sums of zeros and one pixel: exact.
+    images = tf.einsum(
+        "nvw,nvr,nwc->nrc",
+        windows,
+        row_codes,
+        column_codes,
+    )
+    return images[..., tf.newaxis]
 
 
 def _broadcast_values(
@@ -219,10 +276,16 @@ def _broadcast_values(
 ) -> dict[str, tf.Tensor]:
     """Makes all values float64, [n, 1, 1]."""
     columns = {}
+    zeros = 0.0  # [n, 1, 1] in the end
     for name, value in values.items():
-        columns[name] = tf.reshape(tf.cast(value, tf.float64), (-1, 1, 1))
-    zeros = sum(0.0 * column for column in columns.values())  # [n, 1, 1]
-    return {name: column + zeros for name, column in columns.items()}
+        column = tf.cast(value, tf.float64)
+        column = tf.reshape(column, (-1, 1, 1))
+        columns[name] = column
+        zeros += 0.0 * column
+
+    for name in values:
+        columns[name] += zeros
+    return columns
 
 
 def _measure_sprites(
@@ -249,18 +312,25 @@ def _measure_sprites(
     along = (cos * right + sin * above) / unit
     across = (cos * above - sin * right) / unit
 
-    *others, distance = [DISTANCES[name](along, across) for name in shapes]
-    for number in reversed(range(len(others))):
+    distances = []
+    for name in shapes:
+        measure = DISTANCES[name]
+        distances.append(measure(along, across))
+    distance = distances.pop()
+    for number in reversed(range(len(distances))):
         is_shape = columns["shape"] < number + 0.5
-        distance = tf.where(is_shape, others[number], distance)
+        distance = tf.where(is_shape, distances[number], distance)
     return distance * unit
 
 
 def _make_colors(hue: tf.Tensor) -> tf.Tensor:
     """Makes saturated colors: red at 0, green at 120 degrees, [n, 1, 1, 3]."""
     shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
-    angle = tf.math.floormod(hue[..., tf.newaxis] + shifts, 360.0)
-    rgb = tf.clip_by_value(tf.abs(angle / 60.0 - 3.0) - 1.0, 0.0, 1.0)
+    angle = hue[..., tf.newaxis] + shifts
+    angle = tf.math.floormod(angle, 360.0)
+    from_middle = tf.abs(angle / 60.0 - 3.0)
+    level = from_middle - 1.0
+    rgb = tf.clip_by_value(level, 0.0, 1.0)
     return tf.cast(rgb, tf.float32)
 
 
@@ -273,41 +343,73 @@ def _measure_box(
     """Returns the distance to a rectangle around 0, negative inside."""
     right = tf.abs(x) - half_width
     above = tf.abs(y) - half_height
-    outside = tf.sqrt(tf.nn.relu(right) ** 2 + tf.nn.relu(above) ** 2)
-    return outside + tf.minimum(tf.maximum(right, above), 0.0)
+    outside_right = tf.nn.relu(right)
+    outside_above = tf.nn.relu(above)
+    outside = tf.sqrt(outside_right**2 + outside_above**2)
+    inside = tf.minimum(tf.maximum(right, above), 0.0)
+    return outside + inside
 
 
-def _measure_ellipse(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _measure_ellipse(
+    x: tf.Tensor,
+    y: tf.Tensor,
+) -> tf.Tensor:
     a, b = ELLIPSE
     f = x**2 / a**2 + y**2 / b**2 - 1.0
-    return _measure_curve(f, 2 * x / a**2, 2 * y / b**2)
+    fx = 2 * x / a**2
+    fy = 2 * y / b**2
+    return _measure_curve(f, fx, fy)
 
 
-def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _measure_heart(
+    x: tf.Tensor,
+    y: tf.Tensor,
+) -> tf.Tensor:
+    """Returns the distance to (x^2 + y^2 - 1)^3 = x^2 y^3."""
     disk = x**2 + y**2 - 1.0
     slope = 6 * disk**2
+    # Powers by names would change the last bits within graphs.
     f = disk**3 - x**2 * y**3
     fx = slope * x - 2 * x * y**3
     fy = slope * y - 3 * x**2 * y**2
     return _measure_curve(f, fx, fy)
 
 
-def _measure_triangle(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _measure_triangle(
+    x: tf.Tensor,
+    y: tf.Tensor,
+) -> tf.Tensor:
     """Returns the distance to the sides of (-1, -1), (1, -1), (0, 1)."""
-    slanted = (2.0 * tf.abs(x) + y - 1.0) / math.sqrt(5.0)
+    slanted = 2.0 * tf.abs(x) + y - 1.0
+    slanted /= math.sqrt(5.0)
     return tf.maximum(slanted, -1.0 - y)
 
 
-def _measure_l(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _measure_l(
+    x: tf.Tensor,
+    y: tf.Tensor,
+) -> tf.Tensor:
     """Returns the distance to two bars along the sides of a square."""
-    bar = 1.0 - STROKE / 2  # where the middle of a bar lies
-    return tf.minimum(
-        _measure_box(x + bar, y, STROKE / 2, 1.0),
-        _measure_box(x, y + bar, 1.0, STROKE / 2),
+    half_stroke = STROKE / 2
+    middle = 1.0 - half_stroke  # of a bar
+    upright = _measure_box(
+        x + middle,
+        y,
+        half_width=half_stroke,
     )
+    lying = _measure_box(
+        x,
+        y + middle,
+        half_height=half_stroke,
+    )
+    return tf.minimum(upright, lying)
 
 
-def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
+def _measure_curve(
+    f: tf.Tensor,
+    fx: tf.Tensor,
+    fy: tf.Tensor,
+) -> tf.Tensor:
     """Returns the distance to the curve f = 0, to first order."""
     return f / tf.sqrt(fx**2 + fy**2 + TINY)
 
@@ -322,7 +424,9 @@ DISTANCES = {
 
 
 def render_composed(
-    factors: tf.Tensor, grid_size: int, composition: str
+    factors: tf.Tensor,
+    grid_size: int,
+    composition: str,
 ) -> tf.Tensor:
     """Draws a disk and a square, of which a pixel has shares a and b in [0, 1].
 
@@ -338,19 +442,27 @@ def render_composed(
     Returns:
         Images, float32 [n, N, N, 1].
     """
-    centers = tf.cast(factors, tf.float64)[:, tf.newaxis, tf.newaxis]
+    centers = tf.cast(factors, tf.float64)
+    centers = centers[:, tf.newaxis, tf.newaxis]
     pixels = tf.range(grid_size, dtype=tf.float64)
-    right = tf.abs(pixels[:, tf.newaxis] - centers[..., 0::2])  # [n, 1, N, 2]
-    above = tf.abs(pixels[:, tf.newaxis] - centers[..., 1::2])
+    pixels = pixels[:, tf.newaxis]
+    right = tf.abs(pixels - centers[..., 0::2])  # [n, 1, N, 2]
+    above = tf.abs(pixels - centers[..., 1::2])
     above = tf.transpose(above, (0, 2, 1, 3))  # [n, N, 1, 2]
-    disk = tf.sqrt(right[..., 0] ** 2 + above[..., 0] ** 2)
+
+    # Distances to both centers (px): round for the disk, else square.
+    squares = right[..., 0] ** 2 + above[..., 0] ** 2
+    disk = tf.sqrt(squares)
     square = tf.maximum(right[..., 1], above[..., 1])
-    a = DISK_LEVEL * tf.sigmoid((RADIUS * grid_size - disk) / EDGE)
-    b = SQUARE_LEVEL * tf.sigmoid((RADIUS * grid_size - square) / EDGE)
+    radius = RADIUS * grid_size
+    a = DISK_LEVEL * tf.sigmoid((radius - disk) / EDGE)
+    b = SQUARE_LEVEL * tf.sigmoid((radius - square) / EDGE)
+
     if composition == "sum":
         images = a + b
     elif composition == "product":
         images = (1.0 - a) * (1.0 - b)
     else:
         images = a + (1.0 - a / DISK_LEVEL) * b
-    return tf.cast(images[..., tf.newaxis], tf.float32)
+    images = tf.cast(images, tf.float32)
+    return images[..., tf.newaxis]

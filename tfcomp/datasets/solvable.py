@@ -26,9 +26,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import number, number_rows
+from tfcomp.datasets.factors import (
+    FactorSpace,
+    number,
+    number_rows,
+)
 from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
@@ -64,12 +69,14 @@ class Certificate:
             determined.
     """
 
-    certified: np.ndarray
-    images: np.ndarray
+    certified: Array
+    images: Array
 
 
 def certify(
-    train: np.ndarray, every: np.ndarray, order: int
+    train: Array,
+    every: Array,
+    order: int,
 ) -> Certificate | None:
     """Finds the combinations that training determines.
 
@@ -83,7 +90,8 @@ def certify(
         None if the design has too many columns.
     """
     points = np.concatenate([train, every])
-    points = points[:, np.ptp(points, axis=0) > 0]
+    varies = np.ptp(points, axis=0) > 0
+    points = points[:, varies]
     if order >= points.shape[1]:
         return _certify_known(points, len(train))
 
@@ -99,18 +107,33 @@ def certify(
     return Certificate(certified, images=_complete(codes, null))
 
 
-def _certify_known(points: np.ndarray, num_train: int) -> Certificate:
+def _certify_known(
+    points: Array,
+    num_train: int,
+) -> Certificate:
     """Certifies training combinations alone: all factors may interact."""
-    train, rows = np.split(number_rows(points), [num_train])
+    numbers = number_rows(points)
+    train, rows = np.split(numbers, [num_train])
     certified = np.isin(rows, train)
+
     _, first = np.unique(rows, return_index=True)
-    return Certificate(certified, images=first[~certified[first]])
+    is_missing = ~certified[first]
+    return Certificate(certified, images=first[is_missing])
 
 
-def exceeds_columns(sizes: Sequence[int], order: int, most: int) -> bool:
+def exceeds_columns(
+    sizes: Sequence[int],
+    order: int,
+    most: int,
+) -> bool:
     """Tells whether a design may have more than `most` columns.
 
     It stops counting there: 312 factors have five million triples.
+
+    Args:
+        sizes: Numbers of values of the factors.
+        order: The number of factors that interact.
+        most: The largest number of columns.
     """
     count = 0
     for subset in itertools.combinations(sizes, order):
@@ -120,7 +143,10 @@ def exceeds_columns(sizes: Sequence[int], order: int, most: int) -> bool:
     return False
 
 
-def number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:
+def number_effects(
+    table: Array,
+    order: int,
+) -> tuple[Array, int]:
     """Numbers the effects of `order` factors, the columns of the design.
 
     Where a factor can be absent, there are effects of fewer factors, too.
@@ -135,23 +161,35 @@ def number_effects(table: np.ndarray, order: int) -> tuple[np.ndarray, int]:
     """
     num_factors = table.shape[1]
     largest = min(order, num_factors)
-    smallest = 1 if (table < 0).any() else largest
+    smallest = largest
+    if (table < 0).any():
+        smallest = 1
 
     columns = []
     num_columns = 0
     for size in range(smallest, largest + 1):
         for subset in itertools.combinations(range(num_factors), size):
             part = table[:, subset]
-            shape = part.max(axis=0, initial=0) + 1
             is_absent = (part < 0).any(axis=1)
-            flat = np.ravel_multi_index(np.maximum(part, 0).T, shape)
-            places = number(flat)
-            columns.append(np.where(is_absent, -1, places + num_columns))
+            places = _number_present(part)
+            column = np.where(is_absent, -1, places + num_columns)
+            columns.append(column)
             num_columns += int(places.max(initial=-1)) + 1
     return np.stack(columns, axis=1), num_columns
 
 
-def make_products(codes: np.ndarray, num_columns: int) -> np.ndarray:
+def _number_present(classes: Array) -> Array:
+    """Numbers the rows of classes [n, S], where -1 counts as 0, [n]."""
+    present = np.maximum(classes, 0)
+    sizes = present.max(axis=0, initial=0) + 1
+    flat = np.ravel_multi_index(present.T, sizes)
+    return number(flat)
+
+
+def make_products(
+    codes: Array,
+    num_columns: int,
+) -> Array:
     """Makes the normal equations of one-hot rows, [columns, columns].
 
     Args:
@@ -161,22 +199,32 @@ def make_products(codes: np.ndarray, num_columns: int) -> np.ndarray:
     from scipy import sparse
 
     rows, subsets = np.nonzero(codes >= 0)
-    entries = (
-        np.ones(len(rows)),
-        (rows, codes[rows, subsets]),
+    ones = np.ones(len(rows))
+    columns = codes[rows, subsets]
+    design = sparse.csr_array(
+        (ones, (rows, columns)),
+        shape=(len(codes), num_columns),
     )
-    design = sparse.csr_array(entries, shape=(len(codes), num_columns))
-    return (design.T @ design).toarray()
+    products = design.T @ design
+    return products.toarray()
 
 
-def _find_null(codes: np.ndarray, num_columns: int) -> np.ndarray:
+def _find_null(
+    codes: Array,
+    num_columns: int,
+) -> Array:
     """Finds an orthonormal basis of the null space, [columns, d]."""
     from scipy.linalg import lapack, solve_triangular
 
     products = make_products(codes, num_columns)
-    scales = 1 / np.sqrt(np.maximum(products.diagonal(), 1))
+    squares = np.maximum(products.diagonal(), 1)
+    scales = 1 / np.sqrt(squares)
     scaled = scales * products * scales[:, None]
-    lower, pivots, rank, _ = lapack.dpstrf(scaled, tol=RANK, lower=1)
+    lower, pivots, rank, _ = lapack.dpstrf(
+        scaled,
+        tol=RANK,
+        lower=1,
+    )
     determined, free = np.split(pivots - 1, [rank])
 
     null = np.zeros((num_columns, len(free)))
@@ -187,18 +235,42 @@ def _find_null(codes: np.ndarray, num_columns: int) -> np.ndarray:
         trans=1,
         lower=True,
     )
-    return np.linalg.qr(scales[:, None] * null)[0]
+    scaled_null = scales[:, None] * null
+    basis, _ = np.linalg.qr(scaled_null)
+    return basis
 
 
-def _is_open(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
+def _is_open(
+    codes: Array,
+    null: Array,
+) -> Array:
     """Marks rows [n] that are not in the row space."""
     rng = np.random.default_rng(0)
-    vectors = null @ rng.normal(size=(null.shape[1], TESTS))
-    totals = np.sum([vectors[column] for column in codes.T], axis=0)
-    return np.any(np.abs(totals) > ROUNDING, axis=1)
+    weights = rng.normal(size=(null.shape[1], TESTS))
+    vectors = null @ weights
+    totals = _sum_columns(vectors, codes)
+    is_far = np.abs(totals) > ROUNDING
+    return is_far.any(axis=1)
 
 
-def _complete(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
+def _sum_columns(
+    vectors: Array,
+    codes: Array,
+) -> Array:
+    """Multiplies one-hot rows with vectors, [n, d].
+
+    Args:
+        vectors: A row for each column of the design, [columns, d].
+        codes: The columns with a 1 in each row, [n, S].
+    """
+    terms = [vectors[column] for column in codes.T]
+    return np.sum(terms, axis=0)
+
+
+def _complete(
+    codes: Array,
+    null: Array,
+) -> Array:
     """Chooses the fewest rows that complete the row space."""
     from scipy.linalg import qr
 
@@ -209,18 +281,26 @@ def _complete(codes: np.ndarray, null: np.ndarray) -> np.ndarray:
         if not rows.size:
             return np.concatenate(images)
         if len(rows) > ROWS:
-            rows = np.sort(rng.choice(rows, ROWS, replace=False))
+            sample = rng.choice(rows, ROWS, replace=False)
+            rows = np.sort(sample)
 
-        block = np.sum([null[c] for c in codes[rows].T], axis=0)  # [rows, d]
-        basis, upper, pivots = qr(block.T, mode="economic", pivoting=True)
+        block = _sum_columns(null, codes[rows])  # [rows, d]
+        basis, upper, pivots = qr(
+            block.T,
+            mode="economic",
+            pivoting=True,
+        )
         sizes = np.abs(upper.diagonal())
-        basis = basis[:, sizes > RANK * sizes[0]]
-        images.append(rows[pivots[: basis.shape[1]]])
+        is_independent = sizes > RANK * sizes[0]
+        basis = basis[:, is_independent]
+        num_images = basis.shape[1]
+        images.append(rows[pivots[:num_images]])
         null = null - (null @ basis) @ basis.T
 
 
 def certify_dataset(
-    dataset: Dataset, points: np.ndarray | None = None
+    dataset: Dataset,
+    points: Array | None = None,
 ) -> dict[int, Certificate | None]:
     """Certifies combinations at the orders 1 to 3, or up to F.
 
@@ -235,16 +315,25 @@ def certify_dataset(
     train = _list_training(dataset)
     if (train < 0).any():
         # An image of no factor is blank.
-        train = np.vstack([train, np.full(len(space), -1)])
+        blank = np.full(len(space), -1)
+        train = np.vstack([train, blank])
 
     classes = space.to_index(points)
-    orders = range(1, min(MAX_ORDER, len(space)) + 1)
-    return {order: certify(train, classes, order) for order in orders}
+    certificates = {}
+    for order in _list_orders(space):
+        certificates[order] = certify(train, classes, order)
+    return certificates
 
 
-def _list_training(dataset: Dataset) -> np.ndarray:
+def _list_orders(space: FactorSpace) -> range:
+    largest = min(MAX_ORDER, len(space))
+    return range(1, largest + 1)
+
+
+def _list_training(dataset: Dataset) -> Array:
     """Lists distinct training combinations as classes, int [n, F]."""
-    return np.unique(dataset.space.to_index(dataset.splits.train), axis=0)
+    classes = dataset.space.to_index(dataset.splits.train)
+    return np.unique(classes, axis=0)
 
 
 def summarize_certificates(
@@ -259,43 +348,56 @@ def summarize_certificates(
         dataset: Has the training examples, and what is held out.
         certificates: The results of `certify_dataset`.
     """
-    is_ood = dataset.splits.all.is_ood
+    points = dataset.splits.all
     train = _list_training(dataset)
-    classes = dataset.space.to_index(dataset.splits.all.factors)
+    classes = dataset.space.to_index(points.factors)
 
     summary: dict[str, dict[str, float | None]] = {}
     for order, certificate in certificates.items():
         numbers: dict[str, float | None] = dict.fromkeys(NUMBERS)
-        if certificate is not None:
-            numbers["missing_rank"] = len(certificate.images)
-            if is_ood.any():
-                share = certificate.certified[is_ood].mean()
-                numbers["certified"] = float(share)
-            determined = classes[certificate.certified & is_ood]
-            noise = measure_noise(train, determined, order)
-            if noise is not None:
-                numbers["noise_mean"] = float(noise.mean())
-                numbers["noise_max"] = float(noise.max())
         summary[str(order)] = numbers
+        if certificate is None:
+            continue
+
+        certified = certificate.certified[points.is_ood]
+        numbers["missing_rank"] = len(certificate.images)
+        if certified.size:
+            numbers["certified"] = float(certified.mean())
+        determined = classes[points.is_ood][certified]
+        noise = measure_noise(train, determined, order)
+        if noise is not None:
+            numbers["noise_mean"] = float(noise.mean())
+            numbers["noise_max"] = float(noise.max())
     return summary
 
 
 def list_images(
-    dataset: Dataset, certificate: Certificate | None
+    dataset: Dataset,
+    certificate: Certificate | None,
 ) -> list[dict[str, Any]]:
-    """Returns the images to add: values or levels by factor."""
+    """Returns the images to add: values or levels by factor.
+
+    Args:
+        dataset: The dataset that was certified.
+        certificate: The certificate of an order, if there is one.
+    """
     if certificate is None:
         return []
     table = dataset.splits.all.factors[certificate.images]
     columns = dataset.space.name_values(table)
-    rows = zip(
-        *(column.tolist() for column in columns.values()),
-        strict=True,
-    )
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    values = [column.tolist() for column in columns.values()]
+
+    images = []
+    for row in zip(*values, strict=True):
+        image = dict(zip(columns, row, strict=True))
+        images.append(image)
+    return images
 
 
-def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
+def mark_certified(
+    dataset: Dataset,
+    certificate: Certificate,
+) -> Array:
     """Returns 1, 0 or NaN (not held out) for each point of the grid, [n].
 
     Args:
@@ -308,8 +410,10 @@ def mark_certified(dataset: Dataset, certificate: Certificate) -> np.ndarray:
 
 
 def measure_noise(
-    train: np.ndarray, points: np.ndarray, order: int
-) -> np.ndarray | None:
+    train: Array,
+    points: Array,
+    order: int,
+) -> Array | None:
     """Computes the variance of determined sums of effects.
 
     Args:
@@ -330,8 +434,13 @@ def measure_noise(
 
     train_codes, codes = np.split(codes, [len(train)])
     products = make_products(train_codes, num_columns)
-    inverse = np.linalg.pinv(products, rcond=RANK, hermitian=True)
+    inverse = np.linalg.pinv(
+        products,
+        rcond=RANK,
+        hermitian=True,
+    )
     inverse = np.pad(inverse, (0, 1))  # the place of absent effects, -1
+
     variance = np.zeros(len(points))
     for first, second in itertools.product(codes.T, repeat=2):
         variance += inverse[first, second]
@@ -339,8 +448,9 @@ def measure_noise(
 
 
 def _number_few_effects(
-    table: np.ndarray, order: int
-) -> tuple[np.ndarray, int]:
+    table: Array,
+    order: int,
+) -> tuple[Array, int]:
     """Numbers effects, unless even the groups of factors are too many."""
     num_groups = math.comb(table.shape[1], order)
     if num_groups > FEW_COLUMNS:
@@ -361,11 +471,13 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
         return_index=True,
         return_inverse=True,
     )
-    limit = max(1, MAX_NUMBERS // math.prod(dataset.image_shape))
+    num_pixels = math.prod(dataset.image_shape)
+    limit = max(1, MAX_NUMBERS // num_pixels)  # images
     sample = choose_rows(len(rows), min(MAX_EXPLAINED, limit))
 
     if dataset.draw_all is None:
-        images = dataset.render_array(dataset.splits.train[rows[sample]])
+        points = dataset.splits.train[rows[sample]]
+        images = dataset.render_array(points)
         around = np.zeros(len(images))
     else:
         groups = [np.flatnonzero(numbers == number) for number in sample]
@@ -373,8 +485,13 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
         images, around = _average_training(dataset, groups, share)
 
     explained: dict[str, float] = {}
-    for order in range(1, min(MAX_ORDER, len(dataset.space)) + 1):
-        r2 = explain_images(combinations[sample], images, order, around)
+    for order in _list_orders(dataset.space):
+        r2 = explain_images(
+            combinations[sample],
+            images,
+            order,
+            around,
+        )
         if r2 is None:
             break
         explained[str(order)] = r2
@@ -383,9 +500,9 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
 
 def _average_training(
     dataset: Dataset,
-    groups: Sequence[np.ndarray],
+    groups: Sequence[Array],
     share: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Array, Array]:
     """Averages training images of combinations.
 
     Args:
@@ -404,15 +521,16 @@ def _average_training(
         images = dataset.render_training(sample).astype(np.float64)
         mean = images.mean(axis=0)
         means.append(mean)
-        around.append(np.square(images - mean).sum() / len(images))
+        squares = np.square(images - mean)
+        around.append(squares.sum() / len(images))
     return np.stack(means), np.array(around)
 
 
 def explain_images(
-    train: np.ndarray,
-    images: np.ndarray,
+    train: Array,
+    images: Array,
     order: int,
-    around: np.ndarray | None = None,
+    around: Array | None = None,
 ) -> float | None:
     """Computes R^2 of images by least squares on the others' effects.
 
@@ -430,28 +548,47 @@ def explain_images(
     if num_columns > FEW_COLUMNS:
         return None
 
-    design = np.zeros((len(train), num_columns + 1))
-    design[np.arange(len(train))[:, None], codes] = 1
-    design[:, -1] = 1  # a constant, in the place of absent effects
-    basis, values, _ = np.linalg.svd(design, full_matrices=False)
-    basis = basis[:, values > RANK * values.max(initial=0)]
-
+    basis = _span_effects(codes, num_columns)
     # An image's error from the others is its residual / (1 - leverage).
     left = 1 - np.sum(basis**2, axis=1)
     is_open = left > OPEN
     if 2 * is_open.sum() <= len(train):
         return None
-    flat = images.reshape(len(images), -1).astype(np.float64)
+
+    flat = images.reshape(len(images), -1)
+    flat = flat.astype(np.float64)
     residuals = flat - basis @ (basis.T @ flat)
     errors = residuals[is_open] / left[is_open, None]
-    deviations = (flat - flat.mean(axis=0))[is_open]
+    deviations = flat - flat.mean(axis=0)
 
     error = np.sum(errors**2)
-    spread = np.sum(deviations**2)
+    spread = np.sum(deviations[is_open] ** 2)
     if around is not None:
-        error += around[is_open].sum()
-        spread += around[is_open].sum()
-    return float(1 - error / spread) if spread else None
+        unexplained = around[is_open].sum()
+        error += unexplained
+        spread += unexplained
+    if not spread:
+        return None
+    return float(1 - error / spread)
+
+
+def _span_effects(
+    codes: Array,
+    num_columns: int,
+) -> Array:
+    """Finds an orthonormal basis of the effects and a constant, [n, rank].
+
+    Args:
+        codes: The columns with a 1 in each row, [n, S], -1 for none.
+        num_columns: The number of columns.
+    """
+    design = np.zeros((len(codes), num_columns + 1))
+    rows = np.arange(len(codes))[:, None]
+    design[rows, codes] = 1
+    design[:, -1] = 1  # a constant, in the place of absent effects
+    basis, values, _ = np.linalg.svd(design, full_matrices=False)
+    largest = values.max(initial=0)
+    return basis[:, values > RANK * largest]
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:
@@ -473,14 +610,20 @@ def _cover_combinations(dataset: Dataset) -> float:
     space = dataset.space
     train = dataset.splits.train
     points = dataset.splits.all
+
     # Training has held-out combinations with --train_all.
     inside = train[dataset.region.contains(train)]
     table = np.concatenate([points.factors, inside])
-    rows = number_rows(space.to_index(table))
-    rows, inside_rows = np.split(rows, [len(points)])
+    numbers = number_rows(space.to_index(table))
+    rows, inside_rows = np.split(numbers, [len(points)])
     is_inside = np.isin(rows, inside_rows)
-    is_trained = np.where(points.is_ood, is_inside, ~points.is_test)
-    return float(np.mean(is_trained))
+
+    is_trained = np.where(
+        points.is_ood,
+        is_inside,
+        ~points.is_test,
+    )
+    return float(is_trained.mean())
 
 
 def _cover_values(dataset: Dataset) -> float:
@@ -496,8 +639,9 @@ def _cover_pixels(dataset: Dataset) -> float:
     points = dataset.splits.all.factors
     share = max(1, MAX_IMAGES // len(points))  # images of a combination
 
-    def render(rows: np.ndarray) -> np.ndarray:
-        return dataset.render_all(points[rows], share * len(rows))[0]
+    def render(rows: Array) -> Array:
+        images, _ = dataset.render_all(points[rows], share * len(rows))
+        return images
 
     num_train = len(dataset.splits.train)
     train_low, train_high = _find_range(dataset.render_training, num_train)
@@ -506,15 +650,20 @@ def _cover_pixels(dataset: Dataset) -> float:
     highest = np.maximum(train_high, high)
 
     spread = highest - lowest
-    varies = spread > CHANGE * min(1, spread.max())
-    is_covered = train_high - train_low >= RANGE_SHARE * spread
+    largest = min(1, spread.max())
+    varies = spread > CHANGE * largest
+    train_spread = train_high - train_low
+    is_covered = train_spread >= RANGE_SHARE * spread
+
+    num_varying = varies.sum()
     num_covered = (varies & is_covered).sum()
-    return float(num_covered / max(varies.sum(), 1))
+    return float(num_covered / max(num_varying, 1))
 
 
 def _find_range(
-    render: Callable[[np.ndarray], np.ndarray], count: int
-) -> tuple[np.ndarray, np.ndarray]:
+    render: Callable[[Array], Array],
+    count: int,
+) -> tuple[Array, Array]:
     """Finds the smallest and largest value of each pixel.
 
     Args:
@@ -532,4 +681,6 @@ def _find_range(
         images = render(part)
         lows.append(images.min(axis=0))
         highs.append(images.max(axis=0))
-    return np.min(lows, axis=0), np.max(highs, axis=0)
+    low = np.min(lows, axis=0)
+    high = np.max(highs, axis=0)
+    return low, high

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -30,14 +31,14 @@ class Points:
         is_test: Mask of ID combinations that training lacks, [n].
     """
 
-    factors: np.ndarray
-    is_ood: np.ndarray
-    is_test: np.ndarray
+    factors: Array
+    is_ood: Array
+    is_test: Array
 
     def __len__(self) -> int:
         return len(self.factors)
 
-    def __getitem__(self, rows: np.ndarray) -> "Points":
+    def __getitem__(self, rows: Array) -> "Points":
         return Points(
             factors=self.factors[rows],
             is_ood=self.is_ood[rows],
@@ -45,9 +46,12 @@ class Points:
         )
 
     @property
-    def subsets(self) -> dict[str, np.ndarray]:
+    def subsets(self) -> dict[str, Array]:
         """Masks of `id`, `ood`, and `id_test` if there are such points."""
-        masks = {"id": ~self.is_ood, "ood": self.is_ood}
+        masks = {
+            "id": ~self.is_ood,
+            "ood": self.is_ood,
+        }
         if self.is_test.any():
             masks["id_test"] = self.is_test
         return masks
@@ -67,7 +71,7 @@ class Splits:
         is_streamed: True if scores are over all existing combinations.
     """
 
-    train: np.ndarray
+    train: Array
     points: Points
     hidden: tuple[str, ...]
     is_complete: bool = True
@@ -75,15 +79,15 @@ class Splits:
     is_streamed: bool = False
 
     @property
-    def grid(self) -> np.ndarray:
+    def grid(self) -> Array:
         return self.points.factors
 
     @property
-    def is_ood(self) -> np.ndarray:
+    def is_ood(self) -> Array:
         return self.points.is_ood
 
     @property
-    def is_id(self) -> np.ndarray:
+    def is_id(self) -> Array:
         return ~self.points.is_ood
 
     @property
@@ -100,9 +104,9 @@ class Splits:
 def make_splits(
     space: FactorSpace,
     region: Region,
-    train: np.ndarray,
+    train: Array,
     eval_points: int | None = None,
-    cells: np.ndarray | None = None,
+    cells: Array | None = None,
     train_all: bool = False,
 ) -> Splits:
     """Derives the evaluation points of a training table.
@@ -125,70 +129,126 @@ def make_splits(
         ValueError: If a training example lies in the region.
     """
     every, is_ood = _apply(region, space, cells)
-    leaks = np.flatnonzero(region.contains(train))
-    if leaks.size and not train_all:
-        raise ValueError(
-            f"{leaks.size} training examples lie in the region "
-            f"{region.spec}, the first is {train[leaks[0]].tolist()}"
-        )
+    if not train_all:
+        _check_leaks(region, train)
 
     train_index = space.to_index(train)
     index = space.to_index(every)
-    hidden = []
-    for column, name in enumerate(space.names):
-        held_out = index[is_ood, column]
-        if np.setdiff1d(held_out, train_index[:, column]).size:
-            hidden.append(name)
-
+    hidden = _find_hidden(space, train_index, index[is_ood])
     if cells is None:
-        rows = number_rows(np.concatenate([train_index, index]))
+        is_trained = _occur(index, train_index)
     else:
         # Several combinations of a table may be nearest to one of the grid.
-        rows = number_rows(np.concatenate([train, every]))
-    train_rows, rows = np.split(rows, [len(train)])
-    is_test = ~is_ood & ~np.isin(rows, train_rows)
-    points = Points(every, is_ood=is_ood, is_test=is_test)
+        is_trained = _occur(every, train)
+    points = Points(
+        factors=every,
+        is_ood=is_ood,
+        is_test=~is_ood & ~is_trained,
+    )
 
-    limit = MAX_ANALYZED if eval_points == 0 else eval_points or len(points)
+    if eval_points is None:
+        limit = len(points)
+    elif eval_points == 0:
+        limit = MAX_ANALYZED
+    else:
+        limit = eval_points
     if len(points) <= limit:
         is_complete = cells is None or _is_grid(space, every)
-        return Splits(train, points, tuple(hidden), is_complete)
+        return Splits(
+            train,
+            points,
+            hidden,
+            is_complete,
+        )
     return Splits(
         train=train,
         points=points[sample_rows(is_ood, limit)],
-        hidden=tuple(hidden),
+        hidden=hidden,
         is_complete=False,
         existing=points,
         is_streamed=eval_points == 0,
     )
 
 
-def _is_grid(space: FactorSpace, table: np.ndarray) -> bool:
+def _check_leaks(
+    region: Region,
+    train: Array,
+) -> None:
+    """Refuses training examples in the region."""
+    leaks = np.flatnonzero(region.contains(train))
+    if leaks.size:
+        first = train[leaks[0]].tolist()
+        raise ValueError(
+            f"{leaks.size} training examples lie in the region "
+            f"{region.spec}, the first is {first}"
+        )
+
+
+def _find_hidden(
+    space: FactorSpace,
+    train: Array,
+    held_out: Array,
+) -> tuple[str, ...]:
+    """Finds the factors with a held-out value that training lacks.
+
+    Args:
+        space: The factors.
+        train: Grid indices of the training examples, [t, F].
+        held_out: Grid indices of held-out combinations, [n, F].
+    """
+    hidden = []
+    for column, name in enumerate(space.names):
+        trained_levels = train[:, column]
+        unseen = np.setdiff1d(held_out[:, column], trained_levels)
+        if unseen.size:
+            hidden.append(name)
+    return tuple(hidden)
+
+
+def _occur(
+    table: Array,
+    others: Array,
+) -> Array:
+    """Marks the rows of [n, F] that are among other rows, [n]."""
+    numbers = number_rows(np.concatenate([table, others]))
+    rows, other_rows = np.split(numbers, [len(table)])
+    return np.isin(rows, other_rows)
+
+
+def _is_grid(
+    space: FactorSpace,
+    table: Array,
+) -> bool:
     """Tells whether a table has every combination of the grid, in order."""
     size = math.prod(space.shape)
-    return len(table) == size and np.array_equal(
-        space.to_place(table), np.arange(size)
-    )
+    if len(table) != size:
+        return False
+    places = space.to_place(table)
+    return np.array_equal(places, np.arange(size))
 
 
 def _apply(
     region: Region,
     space: FactorSpace,
-    cells: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray]:
+    cells: Array | None,
+) -> tuple[Array, Array]:
     """Returns the existing combinations, and the mask of the region's."""
-    every = space.grid() if cells is None else cells
-    is_ood = region.contains(every)
+    if cells is None:
+        cells = space.grid()
+    is_ood = region.contains(cells)
     if is_ood.all():
         rule = "must leave at least one combination to train on"
         raise ConfigError("region", rule, region.spec)
     if not is_ood.any() and region.spec != "none":
         rule = "must hold out at least one combination (or be none)"
         raise ConfigError("region", rule, region.spec)
-    return every, is_ood
+    return cells, is_ood
 
 
-def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
+def sample_rows(
+    is_ood: Array,
+    count: int,
+) -> Array:
     """Samples rows, the same in every call, sorted.
 
     Args:
@@ -206,7 +266,10 @@ def sample_rows(is_ood: np.ndarray, count: int) -> np.ndarray:
     return np.sort(np.concatenate([ood, known]))
 
 
-def choose_rows(count: int, limit: int) -> np.ndarray:
+def choose_rows(
+    count: int,
+    limit: int,
+) -> Array:
     """Samples rows, the same ones in every call.
 
     Args:
@@ -218,15 +281,17 @@ def choose_rows(count: int, limit: int) -> np.ndarray:
     """
     if count <= limit:
         return np.arange(count)
-    return np.sort(np.random.default_rng(0).choice(count, limit, replace=False))
+    rng = np.random.default_rng(0)
+    rows = rng.choice(count, limit, replace=False)
+    return np.sort(rows)
 
 
 def draw_training_table(
     config: RunConfig,
     space: FactorSpace,
     region: Region,
-    cells: np.ndarray | None = None,
-) -> np.ndarray:
+    cells: Array | None = None,
+) -> Array:
     """Samples the training examples of a run by its seed.
 
     Args:
@@ -248,13 +313,19 @@ def draw_training_table(
     count = config.data.num_train or len(cells)
     rng = np.random.default_rng([config.training.seed, 0])
     if config.data.coordinates == "grid":
-        return draw_cells(cells, count, "num_train", rng)
+        return draw_cells(
+            cells,
+            count,
+            "num_train",
+            rng,
+        )
 
     train = np.empty((0, len(space)), np.float32)
     # The region leaves a grid cell free, but its free volume can be nothing.
     for _ in range(MAX_DRAWS):
         points = space.sample(max(count, MAX_DRAWS), rng)
-        train = np.concatenate([train, points[~region.contains(points)]])
+        is_free = ~region.contains(points)
+        train = np.concatenate([train, points[is_free]])
         if len(train) >= count:
             return train[:count]
     rule = "must leave room between grid cells for continuous coordinates"
@@ -262,11 +333,11 @@ def draw_training_table(
 
 
 def draw_cells(
-    cells: np.ndarray,
+    cells: Array,
     count: int,
     flag: str,
     rng: np.random.Generator,
-) -> np.ndarray:
+) -> Array:
     """Samples rows of a table, each at most once, in their order.
 
     Args:
@@ -281,10 +352,15 @@ def draw_cells(
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"
         raise ConfigError(flag, rule, count)
-    return cells[np.sort(rng.choice(len(cells), size=count, replace=False))]
+    rows = rng.choice(len(cells), size=count, replace=False)
+    return cells[np.sort(rows)]
 
 
-def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
+def weigh(
+    table: Array,
+    space: FactorSpace,
+    pairs: str,
+) -> Array:
     """Weighs training examples so that factors correlate.
 
     A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
@@ -305,37 +381,57 @@ def weigh(table: np.ndarray, space: FactorSpace, pairs: str) -> np.ndarray:
     low = np.array([factor.low for factor in space])
     high = np.array([factor.high for factor in space])
     unit = (table - low) / (high - low)
+
     logs = np.zeros(len(table))  # of inverse weights, which may underflow
     for pair in pairs.split(";"):
         first, second, width = _parse_pair(pair, space)
-        apart = np.nan_to_num(unit[:, first] - unit[:, second])
-        logs += np.square(apart) / (2 * width**2)
+        apart = unit[:, first] - unit[:, second]
+        squares = np.square(np.nan_to_num(apart))
+        logs += squares / (2 * width**2)
     return np.exp(logs.min() - logs)
 
 
-def _parse_pair(pair: str, space: FactorSpace) -> tuple[int, int, float]:
+def _parse_pair(
+    pair: str,
+    space: FactorSpace,
+) -> tuple[int, int, float]:
     """Parses `a,b:s` into two columns and the width s."""
-    match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
-    if match is not None:
-        first, second, width = match.groups()
-        is_pair = first != second and {first, second} <= {*space.names}
-        if is_pair and float(width) > 0:
-            column = space.names.index(first)
-            other = space.names.index(second)
-            return column, other, float(width)
-    rule = f"must be a,b:0.4 for two of {', '.join(space.names)}"
-    raise ConfigError("correlation", rule, pair)
+    match = re.fullmatch(
+        r"([^,:]+),([^,:]+):(\d*\.?\d+)",
+        pair.strip(),
+    )
+    names = ", ".join(space.names)
+    error = ConfigError(
+        "correlation",
+        f"must be a,b:0.4 for two of {names}",
+        pair,
+    )
+    if match is None:
+        raise error
+
+    first, second, text = match.groups()
+    width = float(text)
+    is_pair = {first, second} <= {*space.names} and first != second
+    if not is_pair or width <= 0:
+        raise error
+    column = space.names.index(first)
+    other = space.names.index(second)
+    return column, other, width
 
 
-def repeat_rows(weights: np.ndarray) -> np.ndarray:
+def repeat_rows(weights: Array) -> Array:
     """Returns rows, sorted, row i about w_i / mean(w) * `SHARES` times."""
     ends = np.cumsum(weights) / np.sum(weights)
     count = SHARES * len(ends)
-    rows = np.searchsorted(ends, (np.arange(count) + 0.5) / count)
+    middles = (np.arange(count) + 0.5) / count
+    rows = np.searchsorted(ends, middles)
     return np.minimum(rows, len(ends) - 1)
 
 
-def repeat_rare(space: FactorSpace, table: np.ndarray) -> np.ndarray:
+def repeat_rare(
+    space: FactorSpace,
+    table: Array,
+) -> Array:
     """Returns rows, each as often as its rarest value is below average.
 
     Args:

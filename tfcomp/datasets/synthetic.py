@@ -9,6 +9,7 @@ import pkgutil
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import DataConfig, RunConfig
@@ -78,8 +79,10 @@ def make_stripes(config: RunConfig) -> Dataset:
 
 
 def _list_stripes(
-    config: RunConfig, space: FactorSpace, region: Region
-) -> np.ndarray:
+    config: RunConfig,
+    space: FactorSpace,
+    region: Region,
+) -> Array:
     """Lists all stripes, then bumps, outside of the region, [n, F]."""
     data = config.data
     if data.train_all:
@@ -94,7 +97,12 @@ def _list_stripes(
     cells = space.grid()
     cells = cells[~region.contains(cells)]
     rng = np.random.default_rng([config.training.seed, 0])
-    bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
+    bumps = draw_cells(
+        cells,
+        data.num_bumps,
+        "num_bumps",
+        rng,
+    )
     return np.concatenate([stripes, bumps])
 
 
@@ -117,7 +125,11 @@ def _build(config: RunConfig, space: FactorSpace, **fields: Any) -> Dataset:
         "size_flag": "grid_size",
         "license": "mit",
     }
-    return build_dataset(config, space, **defaults | fields)
+    return build_dataset(
+        config,
+        space,
+        **defaults | fields,
+    )
 
 
 def _make_renderer(name: str, *settings: Any) -> Render:
@@ -170,30 +182,40 @@ def _make_space(
 ) -> FactorSpace:
     low = MARGIN * data.grid_size
     high = (1 - MARGIN) * data.grid_size - 1
-    last = max(sizes[0] - 1.0, 1.0)
+    num_shapes, num_scales, num_angles, num_x, num_y, *num_hues = sizes
     factors = [
         Factor(
             "shape",
-            sizes[0],
-            0.0,
-            last,
+            num_shapes,
+            low=0.0,
+            high=max(num_shapes - 1.0, 1.0),
             categorical=True,
             names=shapes,
         ),
-        Factor("scale", sizes[1], 0.5, 1.0),
         Factor(
-            "orientation",
-            sizes[2],
-            0.0,
-            360.0,
-            "degrees",
-            periodic=True,
+            "scale",
+            num_scales,
+            low=0.5,
+            high=1.0,
         ),
-        Factor("x", sizes[3], low, high, "px"),
-        Factor("y", sizes[4], low, high, "px"),
+        _make_angle("orientation", num_angles),
+        Factor(
+            "x",
+            num_x,
+            low,
+            high,
+            unit="px",
+        ),
+        Factor(
+            "y",
+            num_y,
+            low,
+            high,
+            unit="px",
+        ),
     ]
-    if len(sizes) == 6:
-        factors.append(Factor("hue", sizes[5], 0.0, 360.0, "degrees", True))
+    for size in num_hues:
+        factors.append(_make_angle("hue", size))
     varied = tuple(factor for factor in factors if factor.size > 1)
     if not varied:
         rule = "must have a factor with several values"
@@ -201,17 +223,37 @@ def _make_space(
     return FactorSpace(varied)
 
 
+def _make_angle(
+    name: str,
+    size: int,
+) -> Factor:
+    return Factor(
+        name,
+        size,
+        low=0.0,
+        high=360.0,
+        unit="degrees",
+        periodic=True,
+    )
+
+
 def _parse_sprites(
     data: DataConfig,
 ) -> tuple[tuple[str, ...], list[int]]:
     """Returns shapes, and sizes of shape, scale, orientation, x, y (, hue)."""
     shapes = tuple(name.strip() for name in data.sprite_shapes.split(","))
-    if not set(shapes) <= set(SHAPES) or len(set(shapes)) < len(shapes):
+    distinct = set(shapes)
+    if not distinct <= set(SHAPES) or len(distinct) < len(shapes):
         rule = f"must name different ones of {', '.join(SHAPES)}"
         raise ConfigError("sprite_shapes", rule, data.sprite_shapes)
-    parts = data.sprite_sizes.split(",")
-    sizes = [int(part) if part.strip().isdecimal() else 0 for part in parts]
-    is_possible = all(1 <= size <= MAX_SIZE for size in sizes)
+
+    sizes = []
+    for part in data.sprite_sizes.split(","):
+        size = 0
+        if part.strip().isdecimal():
+            size = int(part)
+        sizes.append(size)
+    is_possible = 1 <= min(sizes) and max(sizes) <= MAX_SIZE
     if len(sizes) not in (5, 6) or not is_possible or sizes[0] > len(shapes):
         rule = (
             f"must be the numbers of values (1 to {MAX_SIZE}) of shape (at "
@@ -230,7 +272,18 @@ def make_composed(config: RunConfig) -> Dataset:
     high = (1 - CENTER_MARGIN) * (data.grid_size - 1)
     factors = []
     for name in ("x_a", "y_a", "x_b", "y_b"):
-        factors.append(Factor(name, data.num_positions, low, high, "px"))
+        factor = Factor(
+            name,
+            data.num_positions,
+            low=low,
+            high=high,
+            unit="px",
+        )
+        factors.append(factor)
+
+    polarity = "bright"
+    if data.composition == "product":
+        polarity = "dark"
     return _build(
         config,
         FactorSpace(tuple(factors)),
@@ -239,7 +292,7 @@ def make_composed(config: RunConfig) -> Dataset:
             data.grid_size,
             data.composition,
         ),
-        polarity="dark" if data.composition == "product" else "bright",
+        polarity=polarity,
         has_position=False,
         about="A disk and a square, put together by a known rule, drawn by "
         "code",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import Factor
 
@@ -19,7 +20,12 @@ ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
 class TableError(ValueError):
     """A table that breaks a rule, such as `classes must be integers`."""
 
-    def __init__(self, field: str, rule: str, value: object) -> None:
+    def __init__(
+        self,
+        field: str,
+        rule: str,
+        value: object,
+    ) -> None:
         super().__init__(f"{field} {rule}, got {value}")
 
 
@@ -40,13 +46,16 @@ class Description:
     name: str
     kind: str
     levels: tuple[str, ...]
-    values: np.ndarray | None
+    values: Array | None
     is_by_image: bool
     unit: str
     size: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class FactorColumn:
     """A factor, and what it is in each image.
 
@@ -59,12 +68,15 @@ class FactorColumn:
     """
 
     factor: Factor
-    index: np.ndarray
-    values: np.ndarray
+    index: Array
+    values: Array
     is_continuous: bool = False
 
 
-def check_classes(classes: np.ndarray, num_images: int | None) -> None:
+def check_classes(
+    classes: Array,
+    num_images: int | None,
+) -> None:
     """Checks the shape and type of classes, and their number.
 
     Args:
@@ -86,7 +98,8 @@ def check_classes(classes: np.ndarray, num_images: int | None) -> None:
 
 
 def describe_columns(
-    classes: np.ndarray, options: dict[str, Any]
+    classes: Array,
+    options: dict[str, Any],
 ) -> dict[str, Description]:
     """Checks the options of a `FactorTable`, and sorts them by column.
 
@@ -101,26 +114,20 @@ def describe_columns(
     Raises:
         TableError: For a list of another length, and texts that are no names.
     """
+    options = dict(options)
     count = classes.shape[1]
     values = options["values"]
     is_by_image = getattr(values, "shape", None) == classes.shape
     if is_by_image:
-        values = values.T
-    names = options["names"]
-    if names is None:
-        names = [f"factor_{number}" for number in range(count)]
+        options["values"] = values.T
+    if options["names"] is None:
+        options["names"] = [f"factor_{number}" for number in range(count)]
 
-    columns = zip(
-        _read_list("names", names, count),
-        _read_list("kinds", options["kinds"], count),
-        _read_list("levels", options["levels"], count),
-        _read_list("values", values, count),
-        _read_list("units", options["units"], count),
-        _read_list("sizes", options["sizes"], count),
-        strict=True,
-    )
+    columns = []
+    for field in ("names", "kinds", "levels", "values", "units", "sizes"):
+        columns.append(_read_list(field, options[field], count))
     descriptions: dict[str, Description] = {}
-    for name, kind, levels, numbers, unit, size in columns:
+    for name, kind, levels, numbers, unit, size in zip(*columns, strict=True):
         given = Description(
             name=str(name),
             kind=str(kind or ""),
@@ -139,7 +146,11 @@ def describe_columns(
     return descriptions
 
 
-def _read_list(field: str, given: Any, count: int) -> list[Any]:
+def _read_list(
+    field: str,
+    given: Any,
+    count: int,
+) -> list[Any]:
     """Reads a list with an entry for each factor; without one, of None."""
     if given is None:
         return [None] * count
@@ -150,13 +161,19 @@ def _read_list(field: str, given: Any, count: int) -> list[Any]:
     return list(given)
 
 
-def _check_list(field: str, given: Any) -> None:
+def _check_list(
+    field: str,
+    given: Any,
+) -> None:
     has_length = hasattr(given, "__len__") and not isinstance(given, str)
     if not has_length or not getattr(given, "ndim", 1):
         raise TableError(field, "must be a list", repr(given))
 
 
-def _read_texts(field: str, given: Any) -> tuple[str, ...]:
+def _read_texts(
+    field: str,
+    given: Any,
+) -> tuple[str, ...]:
     """Reads short texts without characters that a terminal interprets."""
     if given is None:
         return ()
@@ -169,7 +186,10 @@ def _read_texts(field: str, given: Any) -> tuple[str, ...]:
     return texts
 
 
-def _read_size(field: str, size: Any) -> int:
+def _read_size(
+    field: str,
+    size: Any,
+) -> int:
     if size is None:
         return 0
     is_number = isinstance(size, int | float | np.number)
@@ -179,7 +199,10 @@ def _read_size(field: str, size: Any) -> int:
     return int(size)
 
 
-def _read_numbers(field: str, given: Any) -> np.ndarray | None:
+def _read_numbers(
+    field: str,
+    given: Any,
+) -> Array | None:
     if given is None:
         return None
     _check_list(field, given)
@@ -194,7 +217,9 @@ def _read_numbers(field: str, given: Any) -> np.ndarray | None:
 
 
 def make_factor(
-    numbers: np.ndarray, given: Description, bins: int
+    numbers: Array,
+    given: Description,
+    bins: int,
 ) -> FactorColumn:
     """Makes a factor of a column of classes.
 
@@ -213,96 +238,87 @@ def make_factor(
 
 
 def _make_continuous(
-    numbers: np.ndarray, given: Description, size: str
+    numbers: Array,
+    given: Description,
+    size: str,
 ) -> FactorColumn:
     """Makes a factor with evenly spaced bins, whose number is a text."""
     if given.levels:  # classes in the order of the file
         rule = f"of {given.name} must be numbers where kinds has continuous"
-        raise TableError(
-            "values",
-            rule,
-            ", ".join(given.levels)[:MAX_TEXT],
-        )
+        listed = ", ".join(given.levels)
+        raise TableError("values", rule, listed[:MAX_TEXT])
 
-    values = np.asarray(numbers, float)
-    if given.values is not None:
-        values = given.values
-        if not given.is_by_image:
-            index = _read_classes(numbers, given.name)
-            values = _read_values(values, index, given)[index]
-    if not np.isfinite(values).all() or np.ptp(values) == 0:
+    values = _read_points(numbers, given)
+    low = values.min()
+    high = values.max()
+    if not np.isfinite(values).all() or low == high:
         rule = f"of {given.name} must be finite and differ"
-        raise TableError(
-            "values",
-            rule,
-            f"{values.min()} to {values.max()}",
-        )
+        raise TableError("values", rule, f"{low} to {high}")
     if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
-        raise TableError(
-            "bins",
-            f"of {given.name} must be 2 to {SPARSE}",
-            size,
-        )
+        rule = f"of {given.name} must be 2 to {SPARSE}"
+        raise TableError("bins", rule, size)
 
     factor = Factor(
         given.name,
         size=int(size),
-        low=float(np.float32(values.min())),
-        high=float(np.float32(values.max())),
+        low=float(np.float32(low)),
+        high=float(np.float32(high)),
         unit=given.unit,
     )
     index = factor.to_index(values)
-    return FactorColumn(factor, index, values, is_continuous=True)
+    return FactorColumn(
+        factor,
+        index,
+        values,
+        is_continuous=True,
+    )
 
 
-def _make_discrete(numbers: np.ndarray, given: Description) -> FactorColumn:
-    """Makes a factor of classes: an ordered, periodic or categorical one."""
-    default = "ordered"
-    if given.levels and given.values is None:
-        default = "categorical"
-    kind, _, text = (given.kind or default).partition(":")
-    if kind not in KINDS:
-        rule = f"of {given.name} must be one of {KINDS}"
-        raise TableError("kinds", rule, kind)
-    is_periodic = kind == "periodic"
-    period = _read_period(given.name, text)
+def _read_points(
+    numbers: Array,
+    given: Description,
+) -> Array:
+    """Reads the value of each image, [n].
 
+    Args:
+        numbers: The column of the table, [n]: values, or classes of values.
+        given: What is known of the factor.
+    """
+    if given.values is None:
+        return np.asarray(numbers, float)
+    if given.is_by_image:
+        return given.values
     index = _read_classes(numbers, given.name)
-    least = int(index.max()) + 1
-    size = max(least, len(given.levels), given.size)
-    # A period is divided among the classes.
-    step = period / size if is_periodic and period else 1.0
-    values = np.arange(size) * step
-    if given.values is not None:
-        values = _read_values(given.values, index, given)
-    for field, size in (("levels", len(given.levels)), ("sizes", given.size)):
-        if size not in (0, len(values)):
-            rule = f"of {given.name} must fit its {len(values)} classes"
-            raise TableError(field, rule, size)
-    _check_rising(given.name, values)
+    values = _read_values(given.values, index, given)
+    return values[index]
 
+
+def _make_discrete(
+    numbers: Array,
+    given: Description,
+) -> FactorColumn:
+    """Makes a factor of classes: an ordered, periodic or categorical one."""
+    kind, period = _read_kind(given)
+    index = _read_classes(numbers, given.name)
+    values = _list_values(index, given, period)
     low = float(values[0])
     if len(values) == 1:  # `FactorTable` leaves it out
         factor = Factor(given.name, 1, low, high=low + 1)
         return FactorColumn(factor, index, values[index])
-    high = float(values[-1])
-    even_steps = _is_even(values, np.linspace(low, high, len(values)))
-    if is_periodic and period:
-        if low + period < high - 1e-6 * abs(high):
-            rule = f"of {given.name} must have a period of at least"
-            raise TableError(
-                "kinds",
-                f"{rule} {high - low:g}",
-                f"{period:g}",
-            )
-        high = low + period
-    elif is_periodic and even_steps:
-        high += (high - low) / (len(values) - 1)
-    elif is_periodic:
-        rule = f"of {given.name} must have the period of its uneven values"
-        raise TableError("kinds", f"{rule} (periodic:360)", "periodic")
 
-    even = np.linspace(low, high, len(values), endpoint=not is_periodic)
+    is_periodic = kind == "periodic"
+    high = float(values[-1])
+    if is_periodic:
+        high = _find_end(given.name, values, period)
+    even = np.linspace(
+        low,
+        high,
+        len(values),
+        endpoint=not is_periodic,
+    )
+    levels: tuple[float, ...] = ()
+    if not _is_even(values, even):
+        levels = tuple(values.tolist())
     factor = Factor(
         given.name,
         size=len(values),
@@ -311,18 +327,109 @@ def _make_discrete(numbers: np.ndarray, given: Description) -> FactorColumn:
         unit=given.unit,
         periodic=is_periodic,
         categorical=kind == "categorical",
-        levels=() if _is_even(values, even) else tuple(values.tolist()),
+        levels=levels,
         names=given.levels,
     )
     return FactorColumn(factor, index, values=factor.values()[index])
 
 
-def _is_even(values: np.ndarray, even: np.ndarray) -> bool:
+def _read_kind(given: Description) -> tuple[str, float]:
+    """Reads the kind of a factor, and its period, 0 if none is given."""
+    default = "ordered"
+    if given.levels and given.values is None:
+        default = "categorical"
+    kind, _, text = (given.kind or default).partition(":")
+    if kind not in KINDS:
+        rule = f"of {given.name} must be one of {KINDS}"
+        raise TableError("kinds", rule, kind)
+
+    period = _read_period(given.name, text)
+    if kind != "periodic":
+        return kind, 0.0
+    return kind, period
+
+
+def _list_values(
+    index: Array,
+    given: Description,
+    period: float,
+) -> Array:
+    """Lists the values of the classes of a factor, [size].
+
+    Args:
+        index: The class of each image, [n].
+        given: What is known of the factor.
+        period: The period, which is divided among the classes; 0 if it is
+            unknown or there is none.
+    """
+    if given.values is None:
+        num_present = int(index.max()) + 1
+        size = max(num_present, len(given.levels), given.size)
+        step = 1.0
+        if period:
+            step = period / size
+        values = np.arange(size) * step
+    else:
+        values = _read_values(given.values, index, given)
+
+    sizes = {
+        "levels": len(given.levels),
+        "sizes": given.size,
+    }
+    for field, size in sizes.items():
+        if size not in (0, len(values)):
+            rule = f"of {given.name} must fit its {len(values)} classes"
+            raise TableError(field, rule, size)
+    _check_rising(given.name, values)
+    return values
+
+
+def _find_end(
+    name: str,
+    values: Array,
+    period: float,
+) -> float:
+    """Finds the value of a periodic factor that equals its first one.
+
+    Args:
+        name: The name of the factor, for errors.
+        values: Its values, rising, [size].
+        period: Its period; 0 if it is one step more than even values.
+    """
+    low = float(values[0])
+    high = float(values[-1])
+    if period:
+        end = low + period
+        if end < high - 1e-6 * abs(high):
+            rule = f"of {name} must have a period of at least {high - low:g}"
+            raise TableError("kinds", rule, f"{period:g}")
+        return end
+
+    even = np.linspace(low, high, len(values))
+    if not _is_even(values, even):
+        rule = f"of {name} must have the period of its uneven values"
+        raise TableError("kinds", f"{rule} (periodic:360)", "periodic")
+    step = (high - low) / (len(values) - 1)
+    return high + step
+
+
+def _is_even(
+    values: Array,
+    even: Array,
+) -> bool:
     tolerance = EVEN * np.diff(values).min()
-    return np.allclose(values, even, rtol=0, atol=tolerance)
+    return np.allclose(
+        values,
+        even,
+        rtol=0,
+        atol=tolerance,
+    )
 
 
-def _read_classes(numbers: np.ndarray, name: str) -> np.ndarray:
+def _read_classes(
+    numbers: Array,
+    name: str,
+) -> Array:
     """Reads a column of classes as integers from 0."""
     is_class = (numbers >= 0) & (numbers % 1 == 0)  # NaN and infinity are none
     if not is_class.all():
@@ -338,10 +445,10 @@ def _read_classes(numbers: np.ndarray, name: str) -> np.ndarray:
 
 
 def _read_values(
-    values: np.ndarray,
-    index: np.ndarray,
+    values: Array,
+    index: Array,
     given: Description,
-) -> np.ndarray:
+) -> Array:
     """Reads the value of each class, [size].
 
     Args:
@@ -361,32 +468,46 @@ def _read_values(
 
 
 def _find_values(
-    values: np.ndarray, index: np.ndarray, name: str
-) -> np.ndarray:
+    values: Array,
+    index: Array,
+    name: str,
+) -> Array:
     """Finds the value of each class in the values of images, [n]."""
-    _, first, places = np.unique(index, return_index=True, return_inverse=True)
-    expected = values[first][places]
-    rounding = ROUNDING * np.ptp(np.nan_to_num(values))
-    differs = ~(np.abs(values - expected) <= rounding)  # NaN differs
-    if differs.any():
-        row = int(differs.argmax())
+    _, first, places = np.unique(
+        index,
+        return_index=True,
+        return_inverse=True,
+    )
+    by_class = values[first]
+    expected = by_class[places]
+    span = np.ptp(np.nan_to_num(values))
+    is_equal = np.abs(values - expected) <= ROUNDING * span  # NaN differs
+    if not is_equal.all():
+        row = int(is_equal.argmin())
         rule = f"of {name} must be one for class {index[row]}"
         got = f"{expected[row]} and {values[row]} (image {row})"
         raise TableError("values", rule, got)
-    return values[first]
+    return by_class
 
 
-def _check_rising(name: str, values: np.ndarray) -> None:
+def _check_rising(
+    name: str,
+    values: Array,
+) -> None:
     """Refuses values that do not rise in float32, in which models get them."""
     steps = np.diff(values.astype(np.float32), append=np.inf)
-    wrong = np.flatnonzero(~(steps > 0) | ~np.isfinite(values))
-    if wrong.size:
-        row = int(wrong[0])
+    is_right = (steps > 0) & np.isfinite(values)
+    if not is_right.all():
+        row = int(is_right.argmin())
         rule = f"of {name} must be finite and rise with its classes"
-        raise TableError("values", rule, values[row : row + 2].tolist())
+        pair = values[row : row + 2]
+        raise TableError("values", rule, pair.tolist())
 
 
-def _read_period(name: str, text: str) -> float:
+def _read_period(
+    name: str,
+    text: str,
+) -> float:
     """Reads the number behind `periodic:`, 0 if there is none."""
     if not text:
         return 0.0

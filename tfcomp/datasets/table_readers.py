@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.hashes import (
     PICTURE_HEADS,
@@ -75,7 +76,7 @@ class Arrays:
     """
 
     names: Collection[str]
-    read: Callable[..., np.ndarray]
+    read: Callable[..., Array]
 
 
 @READERS.register(".npz")
@@ -90,7 +91,10 @@ def _open_npz(path: str | Path) -> Arrays:
         members = archive.infolist()
     sizes = {m.filename.removesuffix(".npy"): m.file_size for m in members}
 
-    def read(name: str, most: int | None = MAX_BYTES) -> np.ndarray:
+    def read(
+        name: str,
+        most: int | None = MAX_BYTES,
+    ) -> Array:
         check_bytes(name, sizes[name], most)
         with np.load(path) as arrays:
             return arrays[name]
@@ -100,7 +104,7 @@ def _open_npz(path: str | Path) -> Arrays:
 
 def read_embeddings(
     path: str,
-) -> tuple[FactorTable, dict[str, np.ndarray]]:
+) -> tuple[FactorTable, dict[str, Array]]:
     """Reads the table and the layers of an `.npz` file.
 
     It has `classes`, or a column [n] for each factor. `images` are optional,
@@ -119,7 +123,11 @@ def read_embeddings(
     layers = {name: a for name, a in arrays.items() if a.ndim != 1}
     if classes is None:
         return tabulate(columns, images), layers
-    return FactorTable(images, classes, **_read_options(members)), layers
+    return FactorTable(
+        images,
+        classes,
+        **_read_options(members),
+    ), layers
 
 
 @READERS.register(".h5")
@@ -128,7 +136,10 @@ def read_h5(path: str | Path) -> FactorTable:
     """Returns the table of an HDF5 file."""
     import h5py
 
-    def read(name: str, most: int | None = MAX_BYTES) -> np.ndarray:
+    def read(
+        name: str,
+        most: int | None = MAX_BYTES,
+    ) -> Array:
         member = members[name]
         check_bytes(name, member.nbytes, most)
         if h5py.check_string_dtype(member.dtype):
@@ -141,7 +152,8 @@ def read_h5(path: str | Path) -> FactorTable:
             )
         return member[()]
 
-    with h5py.File(path) as file:
+    # Some file systems of clusters have no locks, and data are only read.
+    with h5py.File(path, "r", locking=False) as file:
         members = _list_arrays(file)
         if isinstance(file.get("latents"), h5py.Group):
             for name, array in _list_arrays(file["latents"]).items():
@@ -180,7 +192,11 @@ def _make_table(arrays: Arrays) -> FactorTable:
     if {"images", "classes"} <= {*arrays.names}:
         options = _read_options(arrays)
         images = arrays.read("images", None)
-        return FactorTable(images, arrays.read("classes"), **options)
+        return FactorTable(
+            images,
+            arrays.read("classes"),
+            **options,
+        )
 
     for name in LAYOUTS.names():
         table = LAYOUTS.get(name).load()(arrays)
@@ -204,7 +220,11 @@ def read_dsprites(arrays: Arrays) -> FactorTable | None:
                 columns["values"] = arrays.read(f"{latents}values")
             images = arrays.read("imgs", None)
             classes = arrays.read(f"{latents}classes")
-            return FactorTable(images, classes, **columns)
+            return FactorTable(
+                images,
+                classes,
+                **columns,
+            )
     return None
 
 
@@ -218,8 +238,14 @@ def read_3dshapes(arrays: Arrays) -> FactorTable | None:
     names = options.pop("names")
     if labels.ndim != 2 or labels.shape[1] != len(names):
         raise TableError("labels", "must be [n, 6]", list(labels.shape))
+
     columns = dict(zip(names, labels.T, strict=True))
-    return tabulate(columns, arrays.read("images", None), **options)
+    images = arrays.read("images", None)
+    return tabulate(
+        columns,
+        images,
+        **options,
+    )
 
 
 def _read_options(arrays: Arrays) -> dict[str, Any]:
@@ -242,7 +268,7 @@ def _read_options(arrays: Arrays) -> dict[str, Any]:
 
 def tabulate(
     columns: Any,
-    images: np.ndarray | None = None,
+    images: Array | None = None,
     **options: Any,
 ) -> FactorTable:
     """Makes a table of columns of numbers or text.
@@ -260,41 +286,51 @@ def tabulate(
         raise TableError("factors", rule, "none")
     import pandas as pd
 
-    classes = []
+    names: list[str] = []
+    classes: list[Array] = []
     values = []
     levels = []
     for name in columns:
         column = np.asarray(columns[name])
+        numbers = None
+        texts = None
         if column.dtype.kind in "buif":
             index, numbers = _number_values(column, str(name))
-            names = None
         else:
-            index, names = pd.factorize(column.astype(str))
-            numbers = None
+            index, texts = pd.factorize(column.astype(str))
+        if classes and len(index) != len(classes[0]):
+            rule = f"must have {len(classes[0]):,} rows, as {names[0]} has"
+            raise TableError(f"the column {name}", rule, f"{len(index):,}")
+        names.append(str(name))
         classes.append(index)
         values.append(numbers)
-        levels.append(names)
+        levels.append(texts)
+    options = {"levels": levels} | options
     return FactorTable(
         images,
         np.stack(classes, axis=1),
         values=values,
-        names=[str(name) for name in columns],
-        **{"levels": levels} | options,
+        names=names,
+        **options,
     )
 
 
 def _number_values(
-    column: np.ndarray, name: str
-) -> tuple[np.ndarray, np.ndarray]:
+    column: Array,
+    name: str,
+) -> tuple[Array, Array]:
     """Returns classes [n] of numbers, equal but for rounding, and values."""
     if not np.isfinite(column).all():
         raise TableError(f"the column {name}", "must have no gaps", "NaN")
     rounded = np.round(column.astype(float), DIGITS)
     values, index = np.unique(rounded, return_inverse=True)
-    is_next = np.diff(values) > CLOSE * np.abs(values[1:])
+    index = index.reshape(-1)
+
+    steps = np.diff(values)
+    is_next = steps > CLOSE * np.abs(values[1:])
     classes = np.cumsum([0, *is_next])
     _, first = np.unique(classes, return_index=True)
-    return classes[index.reshape(-1)], values[first]
+    return classes[index], values[first]
 
 
 def read_folder(folder: Path) -> FactorTable:
@@ -312,7 +348,10 @@ def read_folder(folder: Path) -> FactorTable:
     raise TableError("the folder", rule, f"{len(tables)} .csv files")
 
 
-def _read_csv(folder: Path, table: Path) -> FactorTable:
+def _read_csv(
+    folder: Path,
+    table: Path,
+) -> FactorTable:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
     frame = read_cells(table)
     picture_column = find_picture_column(frame)
@@ -336,10 +375,18 @@ def _read_csv(folder: Path, table: Path) -> FactorTable:
         name, _, kind = head.partition(":")
         columns[name] = _read_column(frame[head], kind, table.name)
         kinds.append(kind or None)
-    return tabulate(columns, images, kinds=kinds)
+    return tabulate(
+        columns,
+        images,
+        kinds=kinds,
+    )
 
 
-def _read_column(cells: "pd.Series[str]", kind: str, table: str) -> np.ndarray:
+def _read_column(
+    cells: "pd.Series[str]",
+    kind: str,
+    table: str,
+) -> Array:
     """Returns a column as numbers if it has no text, else as text."""
     import pandas as pd
 
@@ -362,7 +409,11 @@ def _read_column(cells: "pd.Series[str]", kind: str, table: str) -> np.ndarray:
     return numbers
 
 
-def _read_images(folder: Path, table: str, names: list[str]) -> np.ndarray:
+def _read_images(
+    folder: Path,
+    table: str,
+    names: list[str],
+) -> Array:
     absent = [name for name in names if not os.path.isfile(folder / name)]
     if absent:
         rule = "must name images that are in the folder"
@@ -376,20 +427,18 @@ def _read_images(folder: Path, table: str, names: list[str]) -> np.ndarray:
     images = allocate((len(names), *first.shape), first.dtype)
     for number, name in enumerate(names):
         image = _read_picture(folder / name)
-        if image.shape != first.shape:
-            got = f"{list(image.shape)} in {name}"
-            raise TableError(
-                "images",
-                f"must all be {list(first.shape)}",
-                got,
-            )
+        if (image.shape, image.dtype) != (first.shape, first.dtype):
+            rule = f"must all be {first.dtype} {list(first.shape)}"
+            got = f"{image.dtype} {list(image.shape)} in {name}"
+            raise TableError("images", rule, got)
         images[number] = image
     return images
 
 
-def _read_picture(file: Path) -> np.ndarray:
-    """Returns the pixels; transparent ones show a black ground."""
+def _read_picture(file: Path) -> Array:
+    """Returns the pixels, upright; transparent ones show a black ground."""
     import PIL.Image as pil
+    from PIL import ImageOps
 
     try:
         # Pillow warns of large pictures and refuses larger ones.
@@ -398,15 +447,17 @@ def _read_picture(file: Path) -> np.ndarray:
     except pil.UnidentifiedImageError as error:
         rule = f"must be {', '.join(FORMATS)}"
         raise TableError("images", rule, file.name) from error
-    with opened as picture:
-        if picture.mode[0] in "IF":
-            rule = "must have 8 bits per channel"
-            raise TableError(
-                "images",
-                rule,
-                f"{picture.mode} in {file.name}",
-            )
-        mode = "L" if picture.mode in ("1", "L", "LA") else "RGB"
-        ground = pil.new("RGBA", picture.size, "black")
-        ground.alpha_composite(picture.convert("RGBA"))
-        return np.asarray(ground.convert("RGB").convert(mode))
+    with opened as file_picture:
+        picture = ImageOps.exif_transpose(file_picture)
+    if picture.mode == "F":
+        rule = "must have integer pixels"
+        raise TableError("images", rule, f"floats in {file.name}")
+    if picture.mode.startswith("I"):  # gray, of 16 bits
+        return np.asarray(picture)
+
+    mode = "RGB"
+    if picture.mode in ("1", "L", "LA"):
+        mode = "L"
+    ground = pil.new("RGBA", picture.size, "black")
+    ground.alpha_composite(picture.convert("RGBA"))
+    return np.asarray(ground.convert("RGB").convert(mode))

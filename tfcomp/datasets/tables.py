@@ -2,13 +2,14 @@
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import TFDS, find_prepared, hash_data
@@ -60,7 +61,10 @@ def make_table(config: RunConfig) -> Dataset:
     return make_table_dataset(config, table)
 
 
-def make_listed_region(table: FactorTable, images: Any) -> Region:
+def make_listed_region(
+    table: FactorTable,
+    images: Any,
+) -> Region:
     """Makes a region that holds out some images of a table.
 
     Args:
@@ -72,30 +76,48 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
     Raises:
         TableError: If it is none of these, or holds nothing out.
     """
-    num_points = len(table.points)
     if callable(images):
-        is_held_out = np.asarray(images(table.points.copy()))
-        if is_held_out.dtype != bool or is_held_out.shape != (num_points,):
-            rule = f"must return {num_points} bools, one for each row"
-            got = f"{is_held_out.dtype} {is_held_out.shape}"
-            raise TableError("region", rule, got)
+        is_held_out = _call_region(images, table.points)
     else:
-        is_held_out = np.zeros(num_points, bool)
-        try:
-            is_held_out[table.rows[np.asarray(images)]] = True
-        except IndexError:
-            each = f"a bool for each of the {len(table.rows)} images"
-            rule = f"must be text, a function, {each}, or their numbers"
-            raise TableError("region", rule, repr(images)) from None
+        is_held_out = _mark_images(table, images)
     if not is_held_out.any():
         raise TableError("region", "must hold something out", "no image")
 
-    def contains(values: np.ndarray) -> np.ndarray:
+    def contains(values: Array) -> Array:
         rows = table.find_points(values)
         return is_held_out[rows] & (rows >= 0)
 
     count = table.counts[is_held_out].sum()
     return Region(f"{count:,} images of a list", contains)
+
+
+def _call_region(
+    function: Callable[[Array], Any],
+    points: Array,
+) -> Array:
+    """Calls a user's region on points [n, F], and checks its mask [n]."""
+    count = len(points)
+    mask = np.asarray(function(points.copy()))
+    if mask.dtype != bool or mask.shape != (count,):
+        rule = f"must return {count} bools, one for each row"
+        raise TableError("region", rule, f"{mask.dtype} {mask.shape}")
+    return mask
+
+
+def _mark_images(
+    table: FactorTable,
+    images: Any,
+) -> Array:
+    """Marks the points [n] of listed images, a mask or numbers of images."""
+    mask = np.zeros(len(table.points), bool)
+    try:
+        rows = table.rows[np.asarray(images)]
+        mask[rows] = True
+    except IndexError:
+        each = f"a bool for each of the {len(table.rows)} images"
+        rule = f"must be text, a function, {each}, or their numbers"
+        raise TableError("region", rule, repr(images)) from None
+    return mask
 
 
 def make_table_dataset(
@@ -120,14 +142,6 @@ def make_table_dataset(
     if region is None:
         region = parse_region(data.region, table.space)
 
-    def render(factors: Any) -> Any:
-        if isinstance(factors, np.ndarray):
-            return table.draw(factors)
-        import tensorflow as tf
-
-        images = tf.numpy_function(table.draw, [factors], tf.float32)
-        return tf.ensure_shape(images, (None, *table.image_shape))
-
     def prepare() -> None:
         with explain_damage(data.data):
             table.check_pixels()
@@ -136,20 +150,19 @@ def make_table_dataset(
     if table.is_repeated:
         fields = _train_on_images(config, table, region)
     has_pixels = {factor.unit for factor in table.space} == {"px"}
-    polarity = "bright"
     if has_pixels:
         # Only peaks depend on it: without positions no image is read.
         with explain_damage(data.data):
-            polarity = find_polarity(table)
+            fields["polarity"] = find_polarity(table)
+    else:
+        fields["has_position"] = False
     return build_dataset(
         config,
         table.space,
         region,
         cells=table.points,
-        render=render,
+        render=_make_renderer(table),
         image_shape=table.image_shape,
-        polarity=polarity,
-        has_position=None if has_pixels else False,
         first_row="top",
         prepare=prepare,
         notes=table.notes,
@@ -158,8 +171,24 @@ def make_table_dataset(
     )
 
 
+def _make_renderer(table: FactorTable) -> Render:
+    """Makes a renderer of the images of a table."""
+
+    def render(factors: Any) -> Any:
+        if isinstance(factors, Array):
+            return table.draw(factors)
+        import tensorflow as tf
+
+        images = tf.numpy_function(table.draw, [factors], tf.float32)
+        return tf.ensure_shape(images, (None, *table.image_shape))
+
+    return render
+
+
 def _train_on_images(
-    config: RunConfig, table: FactorTable, region: Region
+    config: RunConfig,
+    table: FactorTable,
+    region: Region,
 ) -> dict[str, Any]:
     """Returns fields of a dataset whose combinations have several images."""
     is_known = ~region.contains(table.points) | config.data.train_all
@@ -167,7 +196,12 @@ def _train_on_images(
     numbers = np.flatnonzero(np.repeat(is_known, table.counts))
     count = config.data.num_train or len(numbers)
     rng = np.random.default_rng([config.training.seed, 0])
-    numbers = draw_cells(numbers, count, "num_train", rng)
+    numbers = draw_cells(
+        numbers,
+        count,
+        "num_train",
+        rng,
+    )
     points = np.repeat(table.points, table.counts, axis=0)
     return {
         "train": points[numbers],
@@ -184,7 +218,10 @@ def find_polarity(table: FactorTable) -> str:
     return "dark" if brightness > 0.5 else "bright"
 
 
-def read_table(data: str, data_dir: str = "") -> FactorTable:
+def read_table(
+    data: str,
+    data_dir: str = "",
+) -> FactorTable:
     """Reads the table of a file, a folder, or a TFDS dataset.
 
     Args:
@@ -215,8 +252,19 @@ def read_table(data: str, data_dir: str = "") -> FactorTable:
 
 
 @contextlib.contextmanager
-def explain_damage(data: str, flag: str = "data") -> Iterator[None]:
-    """Turns errors of a damaged file into a `RunError` of one line."""
+def explain_damage(
+    data: str,
+    flag: str = "data",
+) -> Iterator[None]:
+    """Turns errors of a damaged file into a `RunError` of one line.
+
+    Args:
+        data: The file, as the user named it.
+        flag: The flag that named it.
+
+    Raises:
+        RunError: For any error but `ConfigError`.
+    """
     try:
         yield
     except (ConfigError, RunError):
@@ -243,36 +291,42 @@ class VectorDataset(Dataset):
         return Copies(np.zeros(len(self.splits.all), bool), {})
 
     @cached_property
-    def _vectors(self) -> np.ndarray:
+    def _vectors(self) -> Array:
         vectors = self.render_array(self.splits.grid)
         return vectors.reshape(len(vectors), -1)
 
-    def find_items(self, vectors: np.ndarray) -> np.ndarray:
+    def find_items(self, vectors: Array) -> Array:
         """Returns rows of the grid with the nearest vectors, [n]."""
-        from sklearn.metrics import (
-            pairwise_distances_argmin,
-        )
+        from sklearn import metrics
 
         flat = vectors.reshape(len(vectors), -1)
-        return pairwise_distances_argmin(np.nan_to_num(flat), self._vectors)
+        flat = np.nan_to_num(flat)
+        return metrics.pairwise_distances_argmin(flat, self._vectors)
 
-    def to_pictures(self, vectors: np.ndarray) -> np.ndarray:
+    def to_pictures(self, vectors: Array) -> Array:
         """Returns pictures of the nearest items, or shades, [n, H, W, C]."""
         if self.pictures is not None:
             items = self.splits.grid[self.find_items(vectors)]
             return self.render_array(items, self.pictures)
         return self._shade(vectors)
 
-    def _shade(self, vectors: np.ndarray) -> np.ndarray:
+    def _shade(self, vectors: Array) -> Array:
         """Returns vectors as rows of gray pixels, almost square."""
         flat = vectors.reshape(len(vectors), -1)
         low, high = np.percentile(self._vectors, (1, 99))
         span = high - low or 1.0
-        shades = ((flat - low) / span).clip(0, 1)
+        shades = (flat - low) / span
+        shades = shades.clip(0, 1)
 
         num_units = flat.shape[1]
         width = math.isqrt(num_units - 1) + 1
         height = math.ceil(num_units / width)
         num_empty = height * width - num_units
-        padded = np.pad(shades, ((0, 0), (0, num_empty)))
-        return padded.reshape(-1, height, width, 1)
+        margins = ((0, 0), (0, num_empty))
+        padded = np.pad(shades, margins)
+        return padded.reshape(
+            -1,
+            height,
+            width,
+            1,
+        )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.dataset import Dataset
@@ -21,7 +22,10 @@ MAX_EXPLORED = 4096  # combinations
 MAX_BETWEEN = 10**5  # combinations
 
 
-def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
+def to_contrast(
+    dataset: Dataset,
+    images: Array,
+) -> Array:
     """Subtracts the background or the mean from images.
 
     Args:
@@ -32,10 +36,14 @@ def to_contrast(dataset: Dataset, images: np.ndarray) -> np.ndarray:
         Contrast, positive where an object is, [n, pixels].
     """
     sign, reference = _find_origin(dataset)
-    return sign * (images.reshape(len(images), -1) - reference)
+    flat = images.reshape(len(images), -1)
+    return sign * (flat - reference)
 
 
-def from_contrast(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
+def from_contrast(
+    dataset: Dataset,
+    bright: Array,
+) -> Array:
     """Restores images: the inverse of `to_contrast`.
 
     Args:
@@ -43,20 +51,26 @@ def from_contrast(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
         bright: Contrast, [n, pixels].
     """
     sign, reference = _find_origin(dataset)
-    return (sign * bright + reference).reshape(-1, *dataset.image_shape)
+    images = sign * bright + reference
+    return images.reshape(-1, *dataset.image_shape)
 
 
 def _find_origin(
     dataset: Dataset,
-) -> tuple[float, float | np.ndarray]:
+) -> tuple[float, float | Array]:
     """Returns the sign of contrast, and the image whose contrast is 0."""
     if dataset.ground is None:
-        return 1.0, dataset.reference.ravel().astype(np.float32)
-    sign = -1.0 if dataset.ground else 1.0
-    return sign, dataset.ground
+        reference = dataset.reference.ravel()
+        return 1.0, reference.astype(np.float32)
+    if dataset.ground:
+        return -1.0, dataset.ground
+    return 1.0, dataset.ground
 
 
-def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
+def restore(
+    dataset: Dataset,
+    bright: Array,
+) -> Array:
     """Makes contrast visible: scaled to the maximum, or plus the mean image.
 
     Args:
@@ -70,7 +84,11 @@ def restore(dataset: Dataset, bright: np.ndarray) -> np.ndarray:
     return images / np.where(largest > 0, largest, 1.0)
 
 
-def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
+def refine(
+    dataset: Dataset,
+    encoding: str,
+    count: int,
+) -> Dataset:
     """Moves the dataset to a finer grid.
 
     Values are even from the first value of the grid to the last one, as the
@@ -89,26 +107,10 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
     if encoding == "one_hot":
         raise ConfigError("between", rule.format("codes", encoding), count)
     if not dataset.is_continuous:
-        raise ConfigError(
-            "between",
-            rule.format("images", dataset.name),
-            count,
-        )
-    if count < 2:
-        raise ConfigError("between", "must be at least 2", count)
-
-    factors = []
-    for factor in dataset.space:
-        if not factor.categorical:
-            factor = dataclasses.replace(
-                factor, size=count, levels=(), names=()
-            )
-        factors.append(factor)
-    space = FactorSpace(tuple(factors))
-    if math.prod(space.shape) > MAX_BETWEEN:
-        rule = f"must make at most {MAX_BETWEEN:,} points"
+        rule = rule.format("images", dataset.name)
         raise ConfigError("between", rule, count)
 
+    space = _refine_space(dataset.space, count)
     try:
         splits = make_splits(
             space,
@@ -119,23 +121,69 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
     except ConfigError:
         rule = "must be large enough for points inside and outside the region"
         raise ConfigError("between", rule, count) from None
-    return dataclasses.replace(dataset, space=space, splits=splits)
+    return dataclasses.replace(
+        dataset,
+        space=space,
+        splits=splits,
+    )
 
 
-def make_map(dataset: Dataset, values: np.ndarray) -> GridMap:
+def _refine_space(
+    space: FactorSpace,
+    count: int,
+) -> FactorSpace:
+    """Gives each ordered factor `count` evenly spaced values."""
+    if count < 2:
+        raise ConfigError("between", "must be at least 2", count)
+
+    factors = []
+    for factor in space:
+        if factor.categorical:
+            factors.append(factor)
+            continue
+        fine = dataclasses.replace(
+            factor,
+            size=count,
+            levels=(),
+            names=(),
+        )
+        factors.append(fine)
+
+    refined = FactorSpace(tuple(factors))
+    if math.prod(refined.shape) > MAX_BETWEEN:
+        rule = f"must make at most {MAX_BETWEEN:,} points"
+        raise ConfigError("between", rule, count)
+    return refined
+
+
+def make_map(
+    dataset: Dataset,
+    values: Array,
+) -> GridMap:
     """Makes a map of numbers per grid point; NaN at all other points.
 
     Args:
         dataset: Has the grid, and what is held out of it.
         values: A number for each point, [n].
     """
-    numbers = spread(dataset.space, dataset.splits.grid, values, np.nan)
-    held_out = dataset.held_out
-    downward = {name for name, up in dataset.vertical.items() if up < 0}
+    numbers = spread(
+        dataset.space,
+        dataset.splits.grid,
+        values,
+        empty=np.nan,
+    )
+    mask = None
+    if dataset.held_out.any():
+        mask = dataset.held_out
+
+    downward = set()
+    for name, direction in dataset.vertical.items():
+        if direction < 0:
+            downward.add(name)
     return GridMap(
         values=numbers,
         factors=dataset.space.factors,
-        mask=held_out if held_out.any() else None,
+        mask=mask,
         downward=frozenset(downward),
     )
 
@@ -144,23 +192,37 @@ def subsample_maps(dataset: Dataset) -> Dataset:
     """Moves an incomplete dataset to the points of all its maps."""
     if dataset.splits.is_complete or not dataset.planes:
         return dataset
-    points = dataset.splits.all
     is_mapped = np.zeros(dataset.space.shape, bool)
     for plane in dataset.planes:
         is_mapped[plane.index] = True
+
+    points = dataset.splits.all
     index = dataset.space.to_index(points.factors)
-    return dataset.at_points(points[is_mapped[tuple(index.T)]])
+    rows = is_mapped[tuple(index.T)]
+    return dataset.at_points(points[rows])
 
 
-def subsample_points(dataset: Dataset, limit: int) -> Dataset:
-    """Moves an incomplete dataset to a sample of at most `limit` points."""
+def subsample_points(
+    dataset: Dataset,
+    limit: int,
+) -> Dataset:
+    """Moves an incomplete dataset to a sample of its points.
+
+    Args:
+        dataset: A dataset of any size.
+        limit: The largest number of points.
+    """
     splits = dataset.splits
     if splits.is_complete or len(splits.points) <= limit:
         return dataset
-    return dataset.at_points(splits.points[sample_rows(splits.is_ood, limit)])
+    rows = sample_rows(splits.is_ood, limit)
+    return dataset.at_points(splits.points[rows])
 
 
-def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
+def subsample_levels(
+    dataset: Dataset,
+    limit: int = MAX_EXPLORED,
+) -> Dataset:
     """Moves a dataset to all combinations of even levels of its factors.
 
     Some of them are held out, if any combination is. Where few combinations
@@ -184,16 +246,21 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
         # Levels give way to the levels of a held-out combination.
         middle = held_out[len(held_out) // 2]
         for column, level in zip(levels, middle, strict=True):
-            column[np.abs(column - level).argmin()] = level
+            distances = np.abs(column - level)
+            column[distances.argmin()] = level
         rows = _find_rows(index, levels)
 
-    num_combinations = math.prod(len(column) for column in levels)
-    if not num_combinations / 4 <= len(rows) <= limit:
+    sizes = [len(column) for column in levels]
+    fewest = math.prod(sizes) / 4
+    if not fewest <= len(rows) <= limit:
         rows = sample_rows(points.is_ood, limit)
     return dataset.at_points(points[rows])
 
 
-def _choose_levels(index: np.ndarray, limit: int) -> list[np.ndarray]:
+def _choose_levels(
+    index: Array,
+    limit: int,
+) -> list[Array]:
     """Chooses even levels of each column of [n, F].
 
     Every factor has all of its levels, or as many as the others that have
@@ -203,18 +270,24 @@ def _choose_levels(index: np.ndarray, limit: int) -> list[np.ndarray]:
     sizes = np.array([len(column) for column in occurring])
     count = 1
     while count < sizes.max():
-        if math.prod(np.minimum(sizes, count + 1).tolist()) > limit:
+        next_sizes = np.minimum(sizes, count + 1)
+        if math.prod(next_sizes.tolist()) > limit:
             break
         count += 1
 
     levels = []
     for column in occurring:
-        places = np.linspace(0, len(column) - 1, min(len(column), count))
-        levels.append(column[places.round().astype(int)])
+        num_levels = min(len(column), count)
+        places = np.linspace(0, len(column) - 1, num_levels)
+        rows = places.round().astype(int)
+        levels.append(column[rows])
     return levels
 
 
-def _find_rows(index: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
+def _find_rows(
+    index: Array,
+    levels: Sequence[Array],
+) -> Array:
     """Finds the rows of [n, F] all of whose levels are listed."""
     is_listed = np.ones(len(index), bool)
     for column, listed in zip(index.T, levels, strict=True):
@@ -226,7 +299,7 @@ def read_points(
     space: FactorSpace,
     factors: Any = None,
     by_name: Mapping[str, Any] = {},
-) -> np.ndarray:
+) -> Array:
     """Reads combinations that a user names.
 
     Args:
@@ -242,58 +315,79 @@ def read_points(
     Raises:
         ConfigError: If factors are missing, unknown or have other levels.
     """
-    if factors is None or hasattr(factors, "keys"):
-        given = {} if factors is None else dict(factors)
-        given |= by_name
+    if factors is None:
+        factors = {}
+    names = ", ".join(space.names)
+    if hasattr(factors, "keys"):
+        given = dict(factors) | dict(by_name)
         if {*given} != {*space.names}:
-            rule = f"must be all of {', '.join(space.names)}"
+            rule = f"must be all of {names}"
             raise ConfigError("factors", rule, sorted(given))
         table = _join_columns(space, given)
     elif by_name:
         rule = "must be given once, as an array or by name"
         raise ConfigError("factors", rule, sorted(by_name))
     else:
-        table = np.atleast_2d(np.asarray(factors, np.float32))
-    if table.ndim != 2 or table.shape[1] != len(space) or not len(table):
-        rule = f"must be [n, {len(space)}] ({', '.join(space.names)})"
-        raise ConfigError("factors", rule, list(table.shape))
+        values = np.asarray(factors, np.float32)
+        table = np.atleast_2d(values)
 
+    has_columns = table.ndim == 2 and table.shape[1] == len(space)
+    if not has_columns or not len(table):
+        rule = f"must be [n, {len(space)}] ({names})"
+        raise ConfigError("factors", rule, list(table.shape))
     for factor, values in zip(space, table.T, strict=True):
-        # Models take the nearest level.
-        nearest = factor.values()[factor.to_index(values)]
-        is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
-        if factor.categorical and not is_level.all():
-            levels = factor.names or factor.values().tolist()
-            rule = f"must be among {', '.join(map(str, levels))}"
-            raise ConfigError(
-                factor.name,
-                rule,
-                values[~is_level][0].item(),
-            )
+        if factor.categorical:
+            _check_levels(factor, values)
     return table
 
 
-def _join_columns(space: FactorSpace, given: Mapping[str, Any]) -> np.ndarray:
+def _check_levels(
+    factor: Factor,
+    values: Array,
+) -> None:
+    """Refuses values [n] that are no levels: models take the nearest one."""
+    nearest = factor.values()[factor.to_index(values)]
+    is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
+    if not is_level.all():
+        levels = factor.names or factor.values().tolist()
+        listed = ", ".join(map(str, levels))
+        wrong = values[~is_level][0].item()
+        raise ConfigError(factor.name, f"must be among {listed}", wrong)
+
+
+def _join_columns(
+    space: FactorSpace,
+    given: Mapping[str, Any],
+) -> Array:
     """Joins values or names of levels by factor into a table, [n, F]."""
-    columns = [_to_values(factor, given[factor.name]) for factor in space]
+    columns = []
+    for factor in space:
+        columns.append(_to_values(factor, given[factor.name]))
     try:
-        return np.stack(np.broadcast_arrays(*columns), axis=1)
+        broadcast = np.broadcast_arrays(*columns)
     except ValueError:
         rule = "must have one length, or be single values"
         lengths = [len(column) for column in columns]
         raise ConfigError("factors", rule, lengths) from None
+    return np.stack(broadcast, axis=1)
 
 
-def _to_values(factor: Factor, given: Any) -> np.ndarray:
+def _to_values(
+    factor: Factor,
+    given: Any,
+) -> Array:
     """Converts names of levels and numbers to values, float32 [n]."""
     items = np.atleast_1d(np.asarray(given))
     levels = dict(zip(factor.names, factor.values(), strict=False))
+    values = []
     try:
-        if factor.is_named_by_numbers:
-            values = [levels[str(item)] for item in items]
-        else:
-            values = [levels.get(str(item), item) for item in items]
+        for item in items:
+            value = levels.get(str(item), item)
+            if factor.is_named_by_numbers:
+                value = levels[str(item)]
+            values.append(value)
         return np.array(values, np.float32)
     except (KeyError, TypeError, ValueError):
-        rule = f"must be among {', '.join(factor.names) or 'numbers'}"
+        names = ", ".join(factor.names) or "numbers"
+        rule = f"must be among {names}"
         raise ConfigError(factor.name, rule, given) from None

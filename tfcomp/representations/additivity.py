@@ -76,23 +76,28 @@ class Moments:
     @property
     def mean(self) -> Array:
         """The mean embedding, [d]."""
-        return self.cross.sum(axis=0) / max(self.counts.sum(), 1)
+        total = self.cross.sum(axis=0)
+        count = max(self.counts.sum(), 1)
+        return total / count
 
     def about(self, mean: Array) -> Moments:
         """Takes a mean [d] off the embeddings."""
         product = np.outer(self.count * self.mean, mean)
         squares = self.squares - product - product.T
         squares += self.count * np.outer(mean, mean)
-        cross = self.cross - self.counts[:, None] * mean
+        offset = self.counts[:, None] * mean
         return replace(
             self,
-            cross=cross,
+            cross=self.cross - offset,
             squares=squares,
         )
 
     def fit(self) -> Array:
         """Computes least squares weights [K, d] of the codes."""
-        inverse = np.linalg.pinv(self.design, hermitian=True)
+        inverse = np.linalg.pinv(
+            self.design,
+            hermitian=True,
+        )
         return inverse @ self.cross
 
 
@@ -108,10 +113,17 @@ class Layer:
     @property
     def slices(self) -> list[slice]:
         """Columns of the code of each factor."""
-        ends = np.cumsum([0, *self.sizes]).tolist()
-        return [slice(start, end) for start, end in itertools.pairwise(ends)]
+        start = 0
+        slices = []
+        for size in self.sizes:
+            slices.append(slice(start, start + size))
+            start += size
+        return slices
 
-    def iterate(self, number: int) -> Iterator[tuple[Array, Any, Array]]:
+    def iterate(
+        self,
+        number: int,
+    ) -> Iterator[tuple[Array, Any, Array]]:
         """Goes through the rows of a set, in blocks.
 
         Args:
@@ -124,18 +136,29 @@ class Layer:
         rows = np.flatnonzero(self.sets == number)
         row_bytes = 8 * self.values.shape[1]
         size = max(1, BLOCK_BYTES // row_bytes)
-        offsets = [part.start for part in self.slices]
         for start in range(0, len(rows), size):
             block = rows[start : start + size]
             index = self.index[block]
-            ones = np.ones(index.size)
-            columns = (index + offsets).ravel()
-            ends = np.arange(0, index.size + 1, index.shape[1])
-            shape = (len(block), sum(self.sizes))
-            codes = sparse.csr_array((ones, columns, ends), shape)
-            yield index, codes, self.values[block].astype(np.float64)
+            values = self.values[block]
+            codes = self._encode(index)
+            yield index, codes, values.astype(np.float64)
 
-    def collect(self, others: Sequence[Moments] = ()) -> list[Moments]:
+    def _encode(self, index: Array) -> Any:
+        """Makes sparse one-hot codes [b, K] of grid indices [b, F]."""
+        count, num_factors = index.shape
+        offsets = [part.start for part in self.slices]
+        columns = index + offsets
+        ones = np.ones(index.size)
+        ends = np.arange(0, index.size + 1, num_factors)
+        return sparse.csr_array(
+            (ones, columns.ravel(), ends),
+            (count, sum(self.sizes)),
+        )
+
+    def collect(
+        self,
+        others: Sequence[Moments] = (),
+    ) -> list[Moments]:
         """Collects the moments of all sets.
 
         Args:
@@ -150,19 +173,20 @@ class Layer:
             cross = np.zeros((width, units))
             squares = np.zeros((units, units))
             for _, codes, values in self.iterate(number):
-                design += (codes.T @ codes).toarray()
+                products = codes.T @ codes
+                design += products.toarray()
                 cross += codes.T @ values
                 if not others:
                     squares += values.T @ values
             if others:
                 squares = others[number].squares
-            count = int(np.sum(self.sets == number))
+            is_member = self.sets == number
             moments.append(
                 Moments(
-                    count,
-                    design,
-                    cross,
-                    squares,
+                    count=int(is_member.sum()),
+                    design=design,
+                    cross=cross,
+                    squares=squares,
                 )
             )
         return moments
@@ -201,16 +225,21 @@ def measure_additivity(
         sets=split_rows(is_ood),
     )
     moments = layer.collect()
-    order = np.random.default_rng(0).permutation(len(index))
-    permuted = replace(layer, index=index[order])
-    chance = permuted.collect(moments)
-    return _summarize(layer, moments), _summarize(permuted, chance)
+    given = _summarize(layer, moments)
+
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(index))
+    permuted_layer = replace(layer, index=index[order])
+    moments = permuted_layer.collect(moments)
+    return given, _summarize(permuted_layer, moments)
 
 
 def split_rows(is_ood: Array) -> Array:
     """Deals rows into ID, ID_TEST (a fixed random fifth of ID) and OOD."""
-    order = np.random.default_rng(0).permutation(len(is_ood))
-    sets = np.where(order % TEST_SHARE == 0, ID_TEST, ID)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(is_ood))
+    is_test = order % TEST_SHARE == 0
+    sets = np.where(is_test, ID_TEST, ID)
     return np.where(is_ood, OOD, sets)
 
 
@@ -224,16 +253,24 @@ def _reduce_units(values: Array) -> Array:
     if count <= min(units, MAX_UNITS):
         shifted = values.astype(np.float64) - values[:1]
         squares, axes = np.linalg.eigh(shifted @ shifted.T)
-        return axes * np.sqrt(np.maximum(squares, 0.0))
+        lengths = np.sqrt(np.maximum(squares, 0.0))
+        return axes * lengths
 
     if units > MAX_UNITS:
-        rng = np.random.default_rng(0)
-        groups = rng.integers(MAX_UNITS, size=units)
-        signs = rng.choice([-1.0, 1.0], units).astype(np.float32)
-        places = (np.arange(units), groups)
-        matrix = sparse.csr_array((signs, places), (units, MAX_UNITS))
-        values = values @ matrix
+        values = values @ _make_groups(units)
     return values - values[:1]
+
+
+def _make_groups(units: int) -> Any:
+    """Makes a sparse matrix that adds random units, with random signs."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(MAX_UNITS, size=units)
+    signs = rng.choice([-1.0, 1.0], units)
+    places = (np.arange(units), groups)
+    return sparse.csr_array(
+        (signs.astype(np.float32), places),
+        (units, MAX_UNITS),
+    )
 
 
 def _summarize(
@@ -241,40 +278,50 @@ def _summarize(
     moments: Sequence[Moments],
 ) -> Additivity:
     """Computes all numbers of a layer from its moments, by set."""
-    whole = moments[ID] + moments[ID_TEST] + moments[OOD]
-    whole = whole.about(whole.mean)
-    parts = whole.fit()
+    total = moments[ID] + moments[ID_TEST] + moments[OOD]
+    total = total.about(total.mean)
+    effects = total.fit()
     # The rest is orthogonal to the codes.
-    rest = whole.squares - parts.T @ whole.design @ parts
+    rest = total.squares - effects.T @ total.design @ effects
     scores: Scores = {
-        "additive_r2": _explain(rest, whole.squares),
-        "additive_r2_whitened": _explain_whitened(rest, whole),
+        "additive_r2": _explain(rest, total.squares),
+        "additive_r2_whitened": _explain_whitened(rest, total),
     }
 
     weights, accuracy = _probe(layer, moments)
-    axes, lengths, _ = np.linalg.svd(weights, full_matrices=False)
-    is_kept = lengths > 1e-6 * lengths.max(initial=0.0)
-    axes = axes[:, is_kept]
-    rest_inside = axes.T @ rest @ axes
-    squares_inside = axes.T @ whole.squares @ axes
-    scores["additive_r2_probes"] = _explain(rest_inside, squares_inside)
+    axes = _span_probes(weights)
+    scores["additive_r2_probes"] = _explain(
+        axes.T @ rest @ axes,
+        axes.T @ total.squares @ axes,
+    )
     scores |= _compose(moments)
 
-    described = []
+    parts = []
     for columns in layer.slices:
-        counts = whole.counts[columns]
-        described.append(_describe_part(parts[columns], counts))
-    total = max(np.trace(whole.squares), 1e-300)
-    factors = [_summarize_part(part, total) for part in described]
+        part = _describe_part(effects[columns], total.counts[columns])
+        parts.append(part)
+    variance = max(np.trace(total.squares), 1e-300)
+    rows = [_summarize_part(part, variance) for part in parts]
     pairs = []
-    for first, second in itertools.combinations(described, 2):
-        pairs.append(_compare_parts(first, second, total))
+    for first, second in itertools.combinations(parts, 2):
+        pairs.append(_compare_parts(first, second, variance))
 
     for name, hits in accuracy.items():
-        scores[name] = finite_or_none(float(hits.mean()))
-        for row, share in zip(factors, hits, strict=True):
+        mean = float(hits.mean())
+        scores[name] = finite_or_none(mean)
+        for row, share in zip(rows, hits, strict=True):
             row[name] = finite_or_none(share)
-    return Additivity(scores, factors, pairs)
+    return Additivity(scores, rows, pairs)
+
+
+def _span_probes(weights: Array) -> Array:
+    """Finds an orthonormal basis of the span of weights [d, K], [d, rank]."""
+    axes, lengths, _ = np.linalg.svd(
+        weights,
+        full_matrices=False,
+    )
+    largest = lengths.max(initial=0.0)
+    return axes[:, lengths > 1e-6 * largest]
 
 
 class Part(NamedTuple):
@@ -296,15 +343,22 @@ def _describe_part(
         counts: Rows of each value, [size].
     """
     mean = counts @ part / counts.sum()
-    centered = part - mean
-    matrix = centered * np.sqrt(counts)[:, None]
-    _, lengths, axes = np.linalg.svd(matrix, full_matrices=False)
+    roots = np.sqrt(counts)
+    matrix = (part - mean) * roots[:, None]
+    _, lengths, axes = np.linalg.svd(
+        matrix,
+        full_matrices=False,
+    )
 
     squares = lengths**2
     total = squares.sum() or 1.0
     share = np.cumsum(squares) / total
     num_kept = np.searchsorted(share, KEPT) + 1
-    return Part(matrix, squares, axes[:num_kept])
+    return Part(
+        matrix,
+        squares,
+        basis=axes[:num_kept],
+    )
 
 
 def _summarize_part(
@@ -328,23 +382,25 @@ def _explain(
     total = np.trace(squares)
     if not total > 0:
         return None
-    return finite_or_none(1 - np.trace(rest) / total)
+    share = np.trace(rest) / total
+    return finite_or_none(1 - share)
 
 
 def _explain_whitened(
     rest: Array,
-    whole: Moments,
+    total: Moments,
 ) -> float | None:
     """Averages R^2 over components; None if rows do not exceed components.
 
     Args:
         rest: Second moments of the rest, [d, d].
-        whole: Moments of all rows.
+        total: Moments of all rows.
     """
-    values, axes = np.linalg.eigh(whole.squares)
-    is_kept = values > FLOOR * max(values[-1], 0.0)
+    values, axes = np.linalg.eigh(total.squares)
+    largest = max(values[-1], 0.0)
+    is_kept = values > FLOOR * largest
     num_kept = is_kept.sum()
-    if num_kept == 0 or num_kept >= whole.count - 1:
+    if num_kept == 0 or num_kept >= total.count - 1:
         return None
 
     axes = axes[:, is_kept]
@@ -365,8 +421,10 @@ def _compose(moments: Sequence[Moments]) -> Scores:
     for name, subset in subsets.items():
         centered = subset.about(known.mean)
         total = np.trace(centered.squares)
-        error = total - 2 * np.vdot(parts, centered.cross)
-        error += np.vdot(parts, centered.design @ parts)
+        overlap = np.vdot(parts, centered.cross)
+        composed = np.vdot(parts, centered.design @ parts)
+        error = total - 2 * overlap
+        error += composed
         ratio = None
         if total > 0:
             ratio = finite_or_none(error / total)
@@ -395,13 +453,15 @@ def _probe(
     all_offsets = np.concatenate(offsets)  # [K]
 
     accuracy = {}
-    for name, number in {
+    tested = {
         "id": ID_TEST,
         "ood": OOD,
-    }.items():
+    }
+    for name, number in tested.items():
         hits = np.zeros(len(layer.sizes))
         for index, _, values in layer.iterate(number):
-            votes = (values - mean) @ all_weights + all_offsets  # [b, K]
+            votes = (values - mean) @ all_weights
+            votes = votes + all_offsets  # [b, K]
             for factor, part in enumerate(layer.slices):
                 best = votes[:, part].argmax(axis=1)
                 is_right = best == index[:, factor]
@@ -425,15 +485,24 @@ def _fit_discriminant(
         Weights [d, size], and offsets [size].
     """
     counts = moments.counts[part]
-    means = moments.cross[part] / np.maximum(counts, 1)[:, None]  # [size, d]
-    within = moments.squares - (means.T * counts) @ means
-    level = SHRINKAGE * np.trace(moments.squares) / len(within)
-    within[np.diag_indices_from(within)] += level or 1.0
+    divisors = np.maximum(counts, 1)
+    means = moments.cross[part] / divisors[:, None]  # [size, d]
+    between = (means.T * counts) @ means
+    within = moments.squares - between
+    total = np.trace(moments.squares)
+    level = SHRINKAGE * total / len(within)
+    diagonal = np.diag_indices_from(within)
+    within[diagonal] += level or 1.0
 
-    solution = linalg.solve(within, means.T, assume_a="pos")
+    solution = linalg.solve(
+        within,
+        means.T,
+        assume_a="pos",
+    )
     weights = solution * counts.sum()
     offsets = -0.5 * np.einsum("kd,dk->k", means, weights)
-    return weights, np.where(counts > 0, offsets, -np.inf)
+    offsets = np.where(counts > 0, offsets, -np.inf)
+    return weights, offsets
 
 
 def _compare_parts(

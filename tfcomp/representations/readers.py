@@ -54,8 +54,8 @@ class Reader:
             batch_size=256,
             verbose=0,
         )
-        indices = [vote.argmax(axis=1) for vote in votes]
-        return np.stack(indices, axis=1)
+        columns = [vote.argmax(axis=1) for vote in votes]
+        return np.stack(columns, axis=1)
 
     def check(
         self,
@@ -70,13 +70,21 @@ class Reader:
             points: True values of the factors, [n, F].
             steps: By how many steps ordered factors may be wrong.
         """
-        distance = np.abs(self.read(images) - self.space.to_index(points))
-        for column, factor in zip(distance.T, self.space, strict=True):
+        index = self.space.to_index(points)
+        distance = np.abs(self.read(images) - index)
+        is_right = np.empty(distance.shape, bool)
+        for number, factor in enumerate(self.space):
+            column = distance[:, number]
             if factor.periodic:
-                np.minimum(column, factor.cycle - column, out=column)
-        allowed = [0 if f.categorical else steps for f in self.space]
-        is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
-        return (distance <= allowed) & is_finite[:, None]
+                column = np.minimum(column, factor.cycle - column)
+            allowed = steps
+            if factor.categorical:
+                allowed = 0
+            is_right[:, number] = column <= allowed
+
+        flat = images.reshape(len(images), -1)
+        is_finite = np.isfinite(flat).all(axis=1)
+        return is_right & is_finite[:, None]
 
     def check_truth(self, dataset: Dataset) -> None:
         """Notes the factors that it cannot read off true images.
@@ -92,7 +100,8 @@ class Reader:
         points = dataset.splits.grid
         points = points[choose_rows(len(points), CHECKED)]
         images, rows = dataset.render_all(points, CHECKED)
-        hits = self.check(images, points[rows]).mean(axis=0)
+        is_right = self.check(images, points[rows])
+        hits = is_right.mean(axis=0)
         weak = []
         for name, share in zip(self.space.names, hits, strict=True):
             if share < USEFUL:
@@ -182,12 +191,15 @@ def _fit(
         logs: dict[str, float],
     ) -> None:
         names = [name for name in logs if name.endswith("accuracy")]
-        model.stop_training = min(logs[name] for name in names) > 0.999
+        lowest = min(logs[name] for name in names)
+        model.stop_training = lowest > 0.999
 
     repeats = max(1, MAX_IMAGES // len(images) // 10)  # of small tables
+    images = np.repeat(images, repeats, axis=0)
+    index = np.repeat(index, repeats, axis=0)
     model.fit(
-        np.repeat(images, repeats, axis=0),
-        list(np.repeat(index, repeats, axis=0).T),
+        images,
+        list(index.T),
         batch_size=64,
         epochs=epochs,
         verbose=0,
@@ -209,7 +221,8 @@ def _rate(
         points: Their factors, [n, F].
         seed: Of the noise.
     """
-    noise = np.random.default_rng(seed).normal(0, NOISE, images.shape)
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(0, NOISE, images.shape)
     kinds = {
         "true": images,
         "noise": (images + noise).astype(np.float32),
@@ -217,7 +230,8 @@ def _rate(
     }
     table = {"factor": reader.space.names}
     for kind, changed in kinds.items():
-        table[kind] = reader.check(changed, points).mean(axis=0)
+        is_right = reader.check(changed, points)
+        table[kind] = is_right.mean(axis=0)
     return pd.DataFrame(table)
 
 
@@ -264,9 +278,11 @@ def find_levels(dataset: Dataset) -> Array:
     """Counts factors that differ between points and the nearest ID point."""
     space = dataset.space
     index = space.to_index(dataset.splits.grid)
-    known = np.unique(space.to_index(sample_known(dataset)), axis=0)
-    nearest = known[find_nearest(index, known, space)]
-    return (index != nearest).sum(axis=1)
+    known = space.to_index(sample_known(dataset))
+    known = np.unique(known, axis=0)
+    places = find_nearest(index, known, space)
+    differs = index != known[places]
+    return differs.sum(axis=1)
 
 
 def list_readings(
@@ -320,15 +336,34 @@ def list_readings(
             steps,
         )
     frame = pd.concat(shares, axis=1)
+    return _average_levels(dataset, frame)
 
-    subsets = np.where(dataset.splits.is_ood, "ood", "id")
+
+def _average_levels(
+    dataset: Dataset,
+    shares: pd.DataFrame,
+) -> list[Row]:
+    """Averages shares over the points of each split and level.
+
+    Args:
+        dataset: The dataset of the points.
+        shares: A row for each point, columns by kind and factor.
+
+    Returns:
+        A row for each factor, split and level, and for `any` level.
+    """
+    is_ood = dataset.splits.is_ood
+    subsets = np.where(is_ood, "ood", "id")
     levels = find_levels(dataset).astype(str)
+    anything = np.full(len(subsets), "any")
     means = []
-    for level in (np.full(len(grid), "any"), levels):
-        mean = frame.groupby([subsets, level]).mean()
+    for level in (anything, levels):
+        mean = shares.groupby([subsets, level]).mean()
         means.append(mean.stack(future_stack=True))
-    table = pd.concat(means).rename_axis(["subset", "level", "factor"])
-    return cast(list[Row], table.reset_index().to_dict("records"))
+    table = pd.concat(means)
+    table = table.rename_axis(["subset", "level", "factor"])
+    rows = table.reset_index().to_dict("records")
+    return cast(list[Row], rows)
 
 
 def _measure_shares(
@@ -352,6 +387,7 @@ def _measure_shares(
     """
     points = dataset.splits.grid[rows]
     hits = reader.check(images, points, steps)
-    table = pd.DataFrame(np.column_stack([hits, hits.all(axis=1)]))
-    table = table.set_axis([*dataset.space.names, "all"], axis=1)
+    names = list(dataset.space.names)
+    table = pd.DataFrame(hits, columns=names)
+    table["all"] = np.all(hits, axis=1)
     return table.groupby(rows).mean()

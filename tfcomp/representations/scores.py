@@ -68,11 +68,13 @@ def read_layers(
         given = {"embeddings": given}
     if not given:
         raise ValueError("embeddings must have at least one layer, got none")
+
     layers = {}
-    for name, value in given.items():
+    for key, value in given.items():
+        name = str(key)
         array = to_array(value)
-        _check_layer(str(name), array, count)
-        layers[str(name)] = _flatten_layer(str(name), array)
+        _check_layer(name, array, count)
+        layers[name] = _flatten_layer(name, array)
     return layers
 
 
@@ -100,8 +102,13 @@ def _flatten_layer(
 ) -> Array:
     """Flattens a layer to [n, units], and checks that it is finite."""
     kind = np.result_type(array.dtype, np.float32)
-    flat = array.reshape(len(array), -1).astype(kind, copy=False)
-    is_finite = np.isfinite(flat.min(axis=1)) & np.isfinite(flat.max(axis=1))
+    flat = array.reshape(len(array), -1)
+    flat = flat.astype(kind, copy=False)
+
+    # Without a mask as large as the layer.
+    lowest = flat.min(axis=1)
+    highest = flat.max(axis=1)
+    is_finite = np.isfinite(lowest) & np.isfinite(highest)
     if not is_finite.all():
         row = int(is_finite.argmin())
         raise ValueError(f"{name} must be finite, row {row} is not")
@@ -118,19 +125,29 @@ def say_memory(
         layers: Embeddings [n, units] by layer.
         space: The factors.
     """
-    count = len(next(iter(layers.values())))
-    sizes = [f"{name} ({v.shape[1]:,})" for name, v in layers.items()]
-    stored = sum(values.nbytes for values in layers.values())
+    count = 0
+    largest = 0  # units
+    num_bytes = 0
+    names = []
+    for name, values in layers.items():
+        count, units = values.shape
+        largest = max(largest, units)
+        num_bytes += values.nbytes
+        names.append(f"{name} ({units:,})")
 
-    units = max(values.shape[1] for values in layers.values())
-    units = min(units, additivity.MAX_UNITS)
+    units = min(largest, additivity.MAX_UNITS)
     width = sum(space.shape)
-    moments = 8 * (8 * units**2 + 8 * width * units + 4 * width**2)
-    copies = min(2**28, 32 * count * units) + 4 * count * units
+    numbers = 8 * units**2
+    numbers += 8 * width * units
+    numbers += 4 * width**2
+    moments = 8 * numbers
+    copies = min(2**28, 32 * count * units)
+    copies += 4 * count * units
+    stored = num_bytes / 2**20
+    needed = (moments + copies) / 2**20
     print(
-        f"{count:,} embeddings of {', '.join(sizes)} take "
-        f"{stored / 2**20:,.0f} MB; "
-        f"scores take up to {(moments + copies) / 2**20:,.0f} MB more",
+        f"{count:,} embeddings of {', '.join(names)} take {stored:,.0f} MB; "
+        f"scores take up to {needed:,.0f} MB more",
         file=sys.stderr,
     )
 
@@ -154,10 +171,6 @@ def measure_layers(
         factors), also with permuted classes.
     """
     index = space.to_index(points)
-    pair_names = []
-    for first, second in itertools.combinations(space.names, 2):
-        pair_names.append(f"{first} and {second}")
-
     tables: dict[str, list[Row]] = {
         "layers": [],
         "parts": [],
@@ -170,30 +183,68 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        given.scores["pair_share"] = _measure_pair_share(values, index, space)
-        nearest = _rate_nearest(
+        others = _measure_neighbors(
             values,
             index,
             is_ood,
             space,
         )
-        given.scores["nearest_ood"] = nearest
-        given.scores.update(_align(values, index, is_ood))
-        nothing: Scores = dict.fromkeys(given.scores)
-        for classes, numbers in {
-            "given": given,
-            "permuted": permuted,
-        }.items():
-            start: Row = {
-                "layer": layer,
-                "classes": classes,
-            }
-            tables["layers"].append(start | nothing | numbers.scores)
-            for name, row in zip(space.names, numbers.parts, strict=True):
-                tables["parts"].append(start | {"factors": name} | row)
-            for name, row in zip(pair_names, numbers.pairs, strict=True):
-                tables["pairs"].append(start | {"factors": name} | row)
+        given.scores.update(others)
+        permuted.scores.update(dict.fromkeys(others))
+        _add_rows(tables, space, layer, "given", given)
+        _add_rows(tables, space, layer, "permuted", permuted)
     return tables
+
+
+def _measure_neighbors(
+    values: Array,
+    index: Array,
+    is_ood: Array,
+    space: FactorSpace,
+) -> Scores:
+    """Computes the scores of a layer that are no sums of parts.
+
+    Args:
+        values: Embeddings, [n, units].
+        index: Grid indices, [n, F].
+        is_ood: Which rows are held out, [n].
+        space: The factors.
+    """
+    scores: Scores = {
+        "pair_share": _measure_pair_share(values, index, space),
+        "nearest_ood": _rate_nearest(values, index, is_ood, space),
+    }
+    return scores | _align(values, index, is_ood)
+
+
+def _add_rows(
+    tables: dict[str, list[Row]],
+    space: FactorSpace,
+    layer: str,
+    classes: str,
+    numbers: additivity.Additivity,
+) -> None:
+    """Adds the numbers of a layer to the tables.
+
+    Args:
+        tables: The tables `layers`, `parts` and `pairs`.
+        space: The factors.
+        layer: The name of the layer.
+        classes: `given`, or `permuted` for the chance level.
+        numbers: The numbers.
+    """
+    start: Row = {
+        "layer": layer,
+        "classes": classes,
+    }
+    tables["layers"].append(start | numbers.scores)
+    for name, row in zip(space.names, numbers.parts, strict=True):
+        tables["parts"].append(start | {"factors": name} | row)
+
+    pairs = itertools.combinations(space.names, 2)
+    for pair, row in zip(pairs, numbers.pairs, strict=True):
+        names = " and ".join(pair)
+        tables["pairs"].append(start | {"factors": names} | row)
 
 
 def _measure_pair_share(
@@ -203,7 +254,8 @@ def _measure_pair_share(
 ) -> float | None:
     """Computes the share of interactions of pairs; None unless complete."""
     size = math.prod(space.shape)
-    if len(index) != size or len(np.unique(index, axis=0)) != size:
+    num_distinct = len(np.unique(index, axis=0))
+    if not len(index) == num_distinct == size:
         return None
     order = np.lexsort(index.T[::-1])  # of the grid, the last factor fastest
     tuning = compute_tuning(values[order], space.shape)
@@ -220,8 +272,13 @@ def _align(
     if not len(rows):
         rows = np.flatnonzero(~is_ood)
     rows = rows[choose_rows(len(rows), MAX_COMPARED)]
-    gram = compute_cosine_gram(values[rows] - values.mean(axis=0))
-    return summarize_alignment(gram, index[rows], np.arange(len(rows)))
+    centered = values[rows] - values.mean(axis=0)
+    gram = compute_cosine_gram(centered)
+    return summarize_alignment(
+        gram,
+        index[rows],
+        np.arange(len(rows)),
+    )
 
 
 def _rate_nearest(
@@ -246,9 +303,16 @@ def _rate_nearest(
     mean = values[known].mean(axis=0, dtype=np.float64)
     ood = ood[choose_rows(len(ood), MAX_COMPARED)]
     known = known[choose_rows(len(known), MAX_KNOWN)]
-    nearest = known[find_nearest(index[ood], index[known], space)]
-    error = np.sum((values[ood].astype(float) - values[nearest]) ** 2)
-    total = np.sum((values[ood] - mean) ** 2)
+    places = find_nearest(
+        index[ood],
+        index[known],
+        space,
+    )
+    nearest = values[known[places]]
+    truth = values[ood].astype(float)
+    error = np.sum((truth - nearest) ** 2)
+    deviations = values[ood] - mean
+    total = np.sum(deviations**2)
     if not total > 0:
         return None
     return float(error / total)
@@ -272,21 +336,26 @@ def measure_codes(
     index = space.to_index(points)
     is_ordered = [not factor.categorical for factor in space]
     codes = np.asarray(codes, np.float64)
-    sample = np.random.default_rng(0).permutation(len(codes))[:MAX_ROWS]
+    rng = np.random.default_rng(0)
+    sample = rng.permutation(len(codes))[:MAX_ROWS]
     sampled_codes = codes[sample]
     sampled_index = index[sample]
+
     scores = compute_dci(sampled_codes, sampled_index)
     scores["mig"] = compute_mig(codes, index)
-    scores["sap"] = compute_sap(sampled_codes, sampled_index, is_ordered)
+    scores["sap"] = compute_sap(
+        sampled_codes,
+        sampled_index,
+        is_ordered,
+    )
     scores["factor_vae"] = compute_factor_vae(codes, index)
     rows = []
     for name, value in scores.items():
-        rows.append(
-            {
-                "score": name,
-                "value": finite_or_none(value),
-            }
-        )
+        row: Row = {
+            "score": name,
+            "value": finite_or_none(value),
+        }
+        rows.append(row)
     return rows
 
 
@@ -311,19 +380,24 @@ def compute_dci(
         model = GradientBoostingClassifier(random_state=0)
         model.fit(codes[:cut], labels[:cut])
         importance.append(model.feature_importances_)
-        accuracy.append(model.score(codes[cut:], labels[cut:]))
+        score = model.score(codes[cut:], labels[cut:])
+        accuracy.append(score)
 
-    matrix = np.reshape(importance, (-1, codes.shape[1])).T  # [d, F]
+    table = np.reshape(importance, (-1, codes.shape[1]))
+    num_factors, num_codes = table.shape
+    matrix = table.T  # [d, F]
     total = matrix.sum() or np.nan
-    num_codes, num_factors = matrix.shape
-    by_code = 1 - _compute_entropy(matrix.T, base=num_factors)
+    code_weights = matrix.sum(axis=1)
+    factor_weights = matrix.sum(axis=0)
+    by_code = 1 - _compute_entropy(table, base=num_factors)
     by_factor = 1 - _compute_entropy(matrix, base=num_codes)
-    disentanglement = by_code @ matrix.sum(axis=1) / total
-    completeness = by_factor @ matrix.sum(axis=0) / total
+    disentanglement = by_code @ code_weights / total
+    completeness = by_factor @ factor_weights / total
+    informativeness = np.mean(accuracy or np.nan)
     return {
         "dci_disentanglement": float(disentanglement),
         "dci_completeness": float(completeness),
-        "dci_informativeness": float(np.mean(accuracy or np.nan)),
+        "dci_informativeness": float(informativeness),
     }
 
 
@@ -334,8 +408,9 @@ def _compute_entropy(
     """Computes entropies [m] of the columns of weights [k, m]."""
     from scipy.special import entr
 
-    shares = weights / np.maximum(weights.sum(axis=0), 1e-300)
-    return entr(shares).sum(axis=0) / np.log(max(base, 2))
+    totals = np.maximum(weights.sum(axis=0), 1e-300)
+    nats = entr(weights / totals).sum(axis=0)
+    return nats / np.log(max(base, 2))
 
 
 def compute_mig(
@@ -352,8 +427,13 @@ def compute_mig(
 
     bins = []
     for code in codes.T:
-        edges = np.linspace(code.min(), code.max(), NUM_BINS + 1)
-        bins.append(np.digitize(code, edges[1:-1]))
+        edges = np.linspace(
+            code.min(),
+            code.max(),
+            NUM_BINS + 1,
+        )
+        inner = edges[1:-1]
+        bins.append(np.digitize(code, inner))
 
     gaps = []
     for labels in index.T:
@@ -407,17 +487,20 @@ def _predict(
     if np.ptp(code) == 0:
         return 0.0
     if is_ordered:
-        return float(np.corrcoef(code, labels)[0, 1] ** 2)
+        correlation = np.corrcoef(code, labels)[0, 1]
+        return float(correlation**2)
 
     cut = 3 * len(code) // 4
-    column = ((code - code.mean()) / code.std())[:, None]
+    scaled = (code - code.mean()) / code.std()
+    column = scaled[:, None]
     model = LinearSVC(
         C=0.01,
         class_weight="balanced",
         max_iter=10_000,
     )
     model.fit(column[:cut], labels[:cut])
-    return float(model.score(column[cut:], labels[cut:]))
+    accuracy = model.score(column[cut:], labels[cut:])
+    return float(accuracy)
 
 
 def compute_factor_vae(
@@ -431,24 +514,28 @@ def compute_factor_vae(
         index: Grid indices of the factors, [n, F].
     """
     spread = codes.std(axis=0)
-    is_alive = spread > DEAD_SPREAD * spread.max(initial=0.0)
+    largest = spread.max(initial=0.0)
+    is_alive = spread > DEAD_SPREAD * largest
     if not is_alive.any():
         return 0.0
 
     scaled = codes[:, is_alive] / spread[is_alive]
     num_factors = index.shape[1]
-    factors = [f for f in range(num_factors) if np.ptp(index[:, f]) > 0]
+    varied = np.flatnonzero(np.ptp(index, axis=0))
     votes = np.zeros((2, scaled.shape[1], num_factors), int)
     rng = np.random.default_rng(0)
     for number in range(2 * NUM_VOTES):
-        factor = rng.choice(factors)
-        value = rng.choice(index[:, factor])
-        rows = np.flatnonzero(index[:, factor] == value)
+        factor = rng.choice(varied)
+        column = index[:, factor]
+        value = rng.choice(column)
+        rows = np.flatnonzero(column == value)
         batch = rng.choice(rows, BATCH)
-        code = scaled[batch].var(axis=0).argmin()
+        variance = scaled[batch].var(axis=0)
+        code = variance.argmin()
         votes[number % 2, code, factor] += 1
 
     train_votes, test_votes = votes
     majority = train_votes.argmax(axis=1)
-    hits = test_votes[np.arange(len(test_votes)), majority].sum()
-    return float(hits / test_votes.sum())
+    num_codes = len(test_votes)
+    hits = test_votes[np.arange(num_codes), majority]
+    return float(hits.sum() / test_votes.sum())

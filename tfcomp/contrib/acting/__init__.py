@@ -17,6 +17,8 @@ Poses have many poor optima: initial ones are measured (`first_poses`), and
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -27,7 +29,11 @@ from tfcomp.datasets.factors import Factor, parse_groups
 from tfcomp.models import registry
 from tfcomp.models.registry import MODELS, keras, layers
 
-NEEDED = {"encoding": "one_hot", "precision": "float32", "l1_weight": 0.0}
+NEEDED = {
+    "encoding": "one_hot",
+    "precision": "float32",
+    "l1_weight": 0.0,
+}
 
 
 def check_acting(
@@ -87,7 +93,11 @@ def list_background(dataset: Dataset) -> list[float]:
     return first_poses.find_background(dataset).tolist()
 
 
-@MODELS.register("acting", check=check_acting, constants=list_background)
+@MODELS.register(
+    "acting",
+    check=check_acting,
+    constants=list_background,
+)
 def build_acting(
     config: RunConfig,
     dataset: Dataset,
@@ -103,10 +113,8 @@ def build_acting(
     """
     from tfcomp.contrib.acting.acting_model import ActingModel
     from tfcomp.contrib.acting.canvas import Draw
-    from tfcomp.contrib.acting.transforms import FactorTransforms
 
     model = config.model
-    training = config.training
     space = dataset.space
     colors = dataset.image_shape[2]
     spec = model.groups or "+".join(space.names)
@@ -136,16 +144,13 @@ def build_acting(
             name=f"units_{number}",
         )
         units = concatenate([codes[column] for column in group])
-        members = [space.factors[column] for column in group]
-        transforms = FactorTransforms(
-            [_describe(factor) for factor in members],
+        transforms = _make_transforms(
+            config,
+            factors=[space.factors[column] for column in group],
+            number=number,
             channels=terms,
-            candidates=model.candidates,
             colors=colors,
-            seed=[training.seed, number],
             starts=starts,
-            dtype="float32",
-            name=f"acts_{number}",
         )
         poses.append(transforms(units))
 
@@ -160,16 +165,47 @@ def build_acting(
     )
     image = draw(registry.stack_groups(poses, "stage_0"))
     acting = ActingModel(factors, image)
-
-    num_train = len(dataset.splits.train)
-    batches = math.ceil(num_train / training.batch_size)
-    steps_per_epoch = training.steps_per_epoch or batches
     acting.plan(
-        steps=training.epochs * steps_per_epoch,
+        steps=_count_steps(config, dataset),
         shrink=model.shrink,
         price=model.channel_price,
     )
     return acting
+
+
+def _make_transforms(
+    config: RunConfig,
+    factors: Sequence[Factor],
+    number: int,
+    **settings: Any,
+) -> keras.layers.Layer:
+    """Makes the layer that sums the pose terms of an object.
+
+    Args:
+        config: The run.
+        factors: The factors of the object.
+        number: The number of the object.
+        **settings: Other arguments of `FactorTransforms`.
+    """
+    from tfcomp.contrib.acting.transforms import FactorTransforms
+
+    return FactorTransforms(
+        [_describe(factor) for factor in factors],
+        candidates=config.model.candidates,
+        seed=[config.training.seed, number],
+        dtype="float32",
+        name=f"acts_{number}",
+        **settings,
+    )
+
+
+def _count_steps(config: RunConfig, dataset: Dataset) -> int:
+    """Counts the steps of a training."""
+    training = config.training
+    num_train = len(dataset.splits.train)
+    batches = math.ceil(num_train / training.batch_size)
+    steps_per_epoch = training.steps_per_epoch or batches
+    return training.epochs * steps_per_epoch
 
 
 def _describe(factor: Factor) -> list:

@@ -89,8 +89,20 @@ class ActingModel(keras.Model):
         left = tf.cast(plan.acts[0].left, tf.int32)
         errors, gradients = tf.cond(
             is_early,
-            lambda: self._differentiate(every, factors, images, done, 1),
-            lambda: self._differentiate(left, factors, images, done, None),
+            lambda: self._differentiate(
+                every,
+                factors,
+                images,
+                done,
+                1,
+            ),
+            lambda: self._differentiate(
+                left,
+                factors,
+                images,
+                done,
+                None,
+            ),
         )
         self.optimizer.apply(gradients, self.trainable_variables)
         self._shrink(done)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy import ndarray as Array
 
 from tfcomp.contrib.acting.first_poses import (
     CANVAS,
@@ -27,7 +28,7 @@ def make_pixels(
     rows: int,
     columns: int,
     subpixels: int,
-) -> np.ndarray:
+) -> Array:
     """Lists the places of samples; the shorter side is -1 to 1.
 
     Args:
@@ -42,7 +43,8 @@ def make_pixels(
     x = list_places(columns, side, subpixels)
     y = list_places(rows, side, subpixels)
     grids = np.meshgrid(x, y)
-    places = np.stack(grids, axis=-1).reshape(-1, 2)
+    places = np.stack(grids, axis=-1)
+    places = places.reshape(-1, 2)
     return places.astype(np.float32)
 
 
@@ -109,7 +111,8 @@ def sample(
     """
     side = canvas.shape[-1]
     margin = (1, 2)
-    padded = tf.pad(canvas - EMPTY, [(0, 0), margin, margin])
+    margins = [(0, 0), margin, margin]
+    padded = tf.pad(canvas - EMPTY, margins)
 
     # The four neighbors of a place lie side by side: one lookup, and one sum
     # in its gradient.

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.splits import choose_rows
@@ -38,13 +39,13 @@ class Start(NamedTuple):
     """Initial poses of a term: a common one, and one for each unit, [U]."""
 
     base: float
-    moves: np.ndarray
+    moves: Array
 
 
 def find_starts(
     dataset: Dataset,
     encoding: Any,  # layer
-    background: np.ndarray,
+    background: Array,
     terms: Sequence[str],
 ) -> dict[str, Start]:
     """Returns first poses, by the center and the mass of training images.
@@ -69,7 +70,7 @@ def find_starts(
     return starts
 
 
-def find_background(dataset: Dataset) -> np.ndarray:
+def find_background(dataset: Dataset) -> Array:
     """Returns the ground of each channel [C], or the median of training images.
 
     Objects at random places leave the median of a pixel's color alone.
@@ -86,9 +87,9 @@ def find_background(dataset: Dataset) -> np.ndarray:
 
 
 def measure_moments(
-    images: np.ndarray,
-    background: np.ndarray,
-) -> dict[str, np.ndarray]:
+    images: Array,
+    background: Array,
+) -> dict[str, Array]:
     """Returns the center and the log size of a disc of the same mass.
 
     Args:
@@ -114,14 +115,18 @@ def measure_moments(
 
     full = np.pi * (DISC * side / 2) ** 2  # pixels of a disc of size 1
     size = 0.5 * np.log(mass / full)
-    return {"x": x, "y": y, "size": size}
+    return {
+        "x": x,
+        "y": y,
+        "size": size,
+    }
 
 
 def list_places(
     count: int,
     side: int,
     subpixels: int = 1,
-) -> np.ndarray:
+) -> Array:
     """Lists the middles of samples along an axis, from its middle.
 
     Args:
@@ -134,8 +139,8 @@ def list_places(
 
 
 def fit_moment(
-    codes: Sequence[np.ndarray],
-    moment: np.ndarray,
+    codes: Sequence[Array],
+    moment: Array,
 ) -> Start:
     """Fits a moment by the subset of factors with the lowest BIC.
 
@@ -165,15 +170,20 @@ def fit_moment(
             bits = count * np.log(error + FLOOR**2)
             bits += rank * np.log(count)
             if bits < lowest - 1e-9:
-                best = _center(codes, subset, weights, mean)
+                best = _center(
+                    codes,
+                    subset,
+                    weights,
+                    mean,
+                )
                 lowest = bits
     return best
 
 
 def _center(
-    codes: Sequence[np.ndarray],
+    codes: Sequence[Array],
     subset: Sequence[int],
-    weights: np.ndarray,
+    weights: Array,
     mean: float,
 ) -> Start:
     """Moves the mean over the values of each factor to the common pose."""
@@ -197,7 +207,7 @@ def sample_poses(
     count: int,
     start: Start | None,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Array, Array]:
     """Samples initial numbers of a term of R candidates.
 
     Args:
@@ -229,7 +239,12 @@ def sample_poses(
         base = base + np.log(FIRST_SIZE)
     ramps = []
     for factor in factors:
-        ramp = _sample_ramp(term, factor, count, rng)
+        ramp = _sample_ramp(
+            term,
+            factor,
+            count,
+            rng,
+        )
         ramps.append(ramp)
     moves = moves + np.concatenate(ramps, axis=1)
     return base, moves
@@ -240,7 +255,7 @@ def _sample_ramp(
     factor: Sequence,
     count: int,
     rng: np.random.Generator,
-) -> np.ndarray:
+) -> Array:
     """Samples the poses of V values of a factor for R candidates, [R, V, 1]."""
     _, size, kind, *cycle = factor
     line = np.linspace(-1, 1, size)
@@ -255,7 +270,7 @@ def _sample_ramp(
     # More steps than values, if these leave a part of the period out.
     steps = cycle[0] if cycle else size
     turn = 2 * np.pi * np.arange(size)[:, None] / steps
-    ways: np.ndarray = np.resize(WAYS, count)
+    ways: Array = np.resize(WAYS, count)
     if count < len(WAYS):
         ways = np.resize(FEW_WAYS, count)
     ways = rng.permutation(ways).reshape(count, 1, 1)

@@ -6,14 +6,21 @@ from collections.abc import Mapping, Sequence
 import keras
 import numpy as np
 import tensorflow as tf
+from numpy import ndarray as Array
 
 from tfcomp.contrib.acting import first_poses
 from tfcomp.contrib.acting.first_poses import CANVAS, POSE_TERMS
 
 # Learning rates relative to `--learning_rate`; else 1.
-RATES = {"template": 2.5, "angle": 0.25}
+RATES = {
+    "template": 2.5,
+    "angle": 0.25,
+}
 # Speed of shrinking, relative to positions.
-SHRINK = {"template": 3.0, "angle": 0.5}
+SHRINK = {
+    "template": 3.0,
+    "angle": 0.5,
+}
 # The smallest spread of a term in use.
 SPREAD = {"template": 0.05}
 SMALLEST = 0.01  # of other terms
@@ -21,7 +28,10 @@ LEFT = 4  # one in four candidates is trained to the end
 ORDER = (*first_poses.POSE, "color", "template")  # of outputs
 
 
-@keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
+@keras.saving.register_keras_serializable(
+    package="tfcomp",
+    name="Acts",
+)
 class FactorTransforms(keras.layers.Layer):
     """Sums the pose terms of the values of an object's factors.
 
@@ -73,7 +83,10 @@ class FactorTransforms(keras.layers.Layer):
         self.base: dict[str, keras.Variable] = {}
         self.moves: dict[str, keras.Variable] = {}
         self.kept: dict[str, keras.Variable] = {}
-        depths = {"template": CANVAS**2, "color": self.colors}
+        depths = {
+            "template": CANVAS**2,
+            "color": self.colors,
+        }
         for term in POSE_TERMS:
             base, moves = first_poses.sample_poses(
                 term,
@@ -84,34 +97,19 @@ class FactorTransforms(keras.layers.Layer):
                 rng=rng,
             )
             rate = RATES.get(term, 1.0)
-            self.base[term] = self._add(
-                f"{term}_0",
-                base / rate,
-            )
+            self.base[term] = self._add(f"{term}_0", base / rate)
             if term in self.channels:
                 self.moves[term] = self._add(term, moves / rate)
-                self.kept[term] = self._add(
+                self.kept[term] = self._add_state(
                     f"{term}_kept",
                     np.ones_like(moves[:, :, :1]),
-                    trainable=False,
                 )
 
         count = self.candidates
-        self.chosen = self._add(
-            "chosen",
-            np.zeros(()),
-            trainable=False,
-        )
-        self.errors = self._add(
-            "errors",
-            np.ones(count),
-            trainable=False,
-        )
-        self.left = self._add(
-            "left",
-            np.arange(math.ceil(count / LEFT)),
-            trainable=False,
-        )
+        num_left = math.ceil(count / LEFT)
+        self.chosen = self._add_state("chosen", np.zeros(()))
+        self.errors = self._add_state("errors", np.ones(count))
+        self.left = self._add_state("left", np.arange(num_left))
 
     def call(
         self,
@@ -230,10 +228,18 @@ class FactorTransforms(keras.layers.Layer):
             "seed": self.seed,
         }
 
+    def _add_state(
+        self,
+        name: str,
+        start: Array,
+    ) -> keras.Variable:
+        """Adds a weight that is not trained."""
+        return self._add(name, start, trainable=False)
+
     def _add(
         self,
         name: str,
-        start: np.ndarray,
+        start: Array,
         trainable: bool = True,
     ) -> keras.Variable:
         """Adds a weight that starts as an array."""
