@@ -25,7 +25,9 @@ DERIVED = ["study", "folder", "setting", "round"]
 
 
 def write_pack(
-    folder: Path, study: str, tables: tuple[DataFrame, DataFrame]
+    folder: Path,
+    study: str,
+    tables: tuple[DataFrame, DataFrame],
 ) -> tuple[Path, bool]:
     """Writes the runs of a study; the same runs give the same bytes.
 
@@ -69,7 +71,11 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         RunError: If two sweeps have one name.
     """
     studies = find_studies(patterns)
-    results = read_results(patterns, history=False, without=studies)
+    results = read_results(
+        patterns,
+        history=False,
+        without=studies,
+    )
     runs = results.runs
     if runs.empty and not studies:
         rule = "must match finished runs or studies"

@@ -146,7 +146,11 @@ def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
     return parent / f"analysis_{'_'.join(names)[:MAX_LETTERS]}"
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=analyze_runs)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=analyze_runs,
+)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -80,7 +80,9 @@ def compare_runs(settings: dict[str, Any]) -> int:
 
 
 def tabulate_settings(
-    runs: pd.DataFrame, numbers: pd.DataFrame, scores: Sequence[str]
+    runs: pd.DataFrame,
+    numbers: pd.DataFrame,
+    scores: Sequence[str],
 ) -> pd.DataFrame:
     """Computes statistics of scores over the seeds of each setting.
 
@@ -144,4 +146,8 @@ def _write_tables(patterns: Sequence[str], output: str) -> int:
     return 0
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=compare_runs)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=compare_runs,
+)

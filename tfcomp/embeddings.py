@@ -50,4 +50,8 @@ def score_file(settings: dict[str, Any]) -> int:
     return 0
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=score_file)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=score_file,
+)

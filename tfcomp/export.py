@@ -53,10 +53,19 @@ def export_formats(settings: dict[str, Any]) -> int:
             for name in FORMATS.names()
             if (folder / name).exists()
         ]
-        card = format_model_card(run.config, run.dataset, run.metrics, calls)
+        card = format_model_card(
+            run.config,
+            run.dataset,
+            run.metrics,
+            calls,
+        )
         write_text(folder / CARD_FILE, card)
     print(f"{'card':12}{folder / CARD_FILE}")
     return 0
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=export_formats)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=export_formats,
+)

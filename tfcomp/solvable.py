@@ -36,7 +36,13 @@ def solve(settings: dict[str, Any]) -> int:
     facts, note = _find_facts(dataset)
     if as_json:
         content = {"orders": orders, **facts}
-        print(json.dumps(content, indent=2, allow_nan=False))
+        print(
+            json.dumps(
+                content,
+                indent=2,
+                allow_nan=False,
+            )
+        )
         return 0
 
     for line in notes.list_notes(dataset):
@@ -132,4 +138,8 @@ def define_flags() -> flags.FlagValues:
     return make_flags(FLAGS, define_run_flags())
 
 
-main = Command(purpose=__doc__, table=define_flags, action=solve)
+main = Command(
+    purpose=__doc__,
+    table=define_flags,
+    action=solve,
+)

@@ -162,7 +162,11 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
         if fact:
             head = f"{name:{MARGIN}}"
             indent = " " * MARGIN
-            text = textwrap.fill(head + fact, WIDTH, subsequent_indent=indent)
+            text = textwrap.fill(
+                head + fact,
+                WIDTH,
+                subsequent_indent=indent,
+            )
             lines.append(text)
     for name, place in _list_places(config).items():
         if place:

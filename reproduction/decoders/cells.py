@@ -97,7 +97,12 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
                 "high": number.high,
                 "predictor": predictors.idxmax(),
                 "predictor_r2": bound,
-                "composes": decide(number, bound, len(own), len(fitted)),
+                "composes": decide(
+                    number,
+                    bound,
+                    len(own),
+                    len(fitted),
+                ),
             }
             rows.append(row)
     return pd.DataFrame(rows)
@@ -127,7 +132,12 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     return predictors
 
 
-def decide(number: Interval, bound: float, tried: int, fitted: int) -> str:
+def decide(
+    number: Interval,
+    bound: float,
+    tried: int,
+    fitted: int,
+) -> str:
     """Answers if a decoder composes: yes, no, open, or not fitted."""
     if fitted == 0:
         return "not fitted"

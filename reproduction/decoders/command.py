@@ -46,7 +46,11 @@ def compare_decoders(settings: dict[str, Any]) -> int:
     rows = cells.judge_splits(table)
     families = cells.average_families(table, rows)
     output = make_folder(Path(settings["output"]))
-    text = rows.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    text = rows.to_csv(
+        index=False,
+        float_format="%.6g",
+        lineterminator="\n",
+    )
     write_text(output / "decoders.csv", text)
     write_text(output / "decoders.md", page.render_page(rows, families))
     write_bytes(output / "decoders.png", page.plot_families(families))

@@ -40,7 +40,11 @@ def list_decoders(families: pd.DataFrame) -> list[str]:
     return list(counts.sort_values(ascending=False, kind="stable").index)
 
 
-def format_cell(families: pd.DataFrame, family: str, decoder: str) -> str:
+def format_cell(
+    families: pd.DataFrame,
+    family: str,
+    decoder: str,
+) -> str:
     """Formats R² with its interval, and on how many splits it composes."""
     is_asked = (families["family"] == family) & (families["decoder"] == decoder)
     if not is_asked.any():
@@ -89,6 +93,10 @@ def _plot_panel(axes: Any, own: pd.DataFrame) -> None:
         color="#2166ac",
     )
     axes.axvline(own["predictor_r2"].mean(), color="#b2182b")
-    axes.axvline(0, color="#cccccc", zorder=0)
+    axes.axvline(
+        0,
+        color="#cccccc",
+        zorder=0,
+    )
     axes.set_xlim(MIN_R2 - 0.1, 1.1)
     axes.set_ylim(-0.6, len(own) - 0.4)

@@ -41,20 +41,33 @@ def arrange_channels(images: ArrayLike) -> np.ndarray:
 
 def to_bytes(images: np.ndarray) -> np.ndarray:
     """Converts numbers, clipped to 0..1, to 0..255; NaN is 0."""
-    return np.round(np.nan_to_num(images).clip(0, 1) * 255).astype(np.uint8)
+    levels = np.nan_to_num(images).clip(0, 1) * 255
+    return np.round(levels).astype(np.uint8)
 
 
 def tile_images(
-    images: np.ndarray, columns: int, empty: float = 0
+    images: np.ndarray,
+    columns: int,
+    empty: float = 0,
 ) -> np.ndarray:
-    """Returns images [n, H, W, ...] in one, row by row; the end is empty."""
+    """Returns images in one, row by row; the end is empty.
+
+    Args:
+        images: Images [n, H, W, ...].
+        columns: The number of images in a row.
+        empty: The pixels of missing images.
+    """
     padding = [(0, 0)] * images.ndim
     padding[0] = (0, -len(images) % columns)
-    cells = np.pad(images, padding, constant_values=empty)
-    rows = [
-        np.concatenate(list(row), axis=1)
-        for row in np.split(cells, len(cells) // columns)
-    ]
+    cells = np.pad(
+        images,
+        padding,
+        constant_values=empty,
+    )
+
+    rows = []
+    for row in np.split(cells, len(cells) // columns):
+        rows.append(np.concatenate([*row], axis=1))
     return np.concatenate(rows)
 
 
@@ -77,21 +90,23 @@ def make_sprite(
         `images`, the numbers of the tiles by name. Equal images share a tile.
     """
     tiles: dict[bytes, int] = {}
-    places = {}
+    places: dict[str, list[int]] = {}
     for name, stack in images.items():
         pixels = to_bytes(arrange_channels(stack))
         if not upright:
             pixels = pixels[:, ::-1]
-        places[name] = [
-            tiles.setdefault(tile.tobytes(), len(tiles)) for tile in pixels
-        ]
+        places[name] = []
+        for tile in pixels:
+            number = tiles.setdefault(tile.tobytes(), len(tiles))
+            places[name].append(number)
 
     height, width, *colors = pixels.shape[1:]
     array = np.frombuffer(b"".join(tiles), np.uint8)
     array = array.reshape(-1, height, width, *colors)
     columns = math.ceil(math.sqrt(len(tiles)))
+    sheet = Image.fromarray(tile_images(array, columns))
     file = io.BytesIO()
-    Image.fromarray(tile_images(array, columns)).save(file, "PNG")
+    sheet.save(file, "PNG")
     return {
         "images": places,
         "size": (width, height),
@@ -119,11 +134,20 @@ def write_outputs(
     path = make_folder(folder / FOLDER) / f"epoch_{epoch}.npz"
     pixels = to_bytes(images)
     with write_whole(path) as partial, open(partial, "wb") as file:
-        np.savez_compressed(file, factors=factors, images=pixels, errors=errors)
+        np.savez_compressed(
+            file,
+            factors=factors,
+            images=pixels,
+            errors=errors,
+        )
 
 
 def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, Outputs]:
-    """Reads the outputs at the combinations [n, F] of a grid.
+    """Reads the outputs that a run has kept.
+
+    Args:
+        folder: The folder of the run.
+        grid: The combinations [n, F] that files must have.
 
     Returns:
         Images and errors by epoch, in order. Files of another grid and damaged
@@ -150,7 +174,9 @@ def _read(path: Path, grid: np.ndarray) -> Outputs:
         factors = arrays["factors"]
         images = arrays["images"]
         # Earlier versions kept none, and 8 bits cut what is beyond 0 to 1.
-        errors = np.asarray(arrays.get("errors", np.full(count, np.nan)))
+        unknown = np.full(count, np.nan)
+        errors = np.asarray(arrays.get("errors", unknown))
+
     if not np.array_equal(factors, grid):
         raise ValueError("it has other combinations than the page shows")
     if images.ndim != 4 or len(images) != count or len(errors) != count:
@@ -159,15 +185,28 @@ def _read(path: Path, grid: np.ndarray) -> Outputs:
 
 
 def write_preview(
-    folder: Path, titles: Sequence[str], rows: Sequence[np.ndarray]
+    folder: Path,
+    titles: Sequence[str],
+    rows: Sequence[np.ndarray],
 ) -> None:
-    """Writes rows of images [n, H, W, C], their first row at the top."""
+    """Writes `preview.png`, for the page of a sweep.
+
+    Args:
+        folder: The folder of the run.
+        titles: A title for each of the n columns.
+        rows: Images [n, H, W, C] of each row, their first row at the top.
+    """
     images = np.concatenate([arrange_channels(row) for row in rows])
-    sheet = Image.fromarray(to_bytes(tile_images(images, len(titles))))
+    pixels = to_bytes(tile_images(images, len(titles)))
+    sheet = Image.fromarray(pixels)
     info = PngInfo()
     info.add_text("points", json.dumps(list(titles)))
     with write_whole(folder / PREVIEW_FILE) as partial:
-        sheet.save(partial, "PNG", pnginfo=info)
+        sheet.save(
+            partial,
+            "PNG",
+            pnginfo=info,
+        )
 
 
 def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
@@ -176,11 +215,12 @@ def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
     try:
         # Other formats start programs, as Ghostscript.
         with Image.open(path, formats=["PNG"]) as file:
-            titles = [str(title) for title in json.loads(file.info["points"])]
+            titles = list(map(str, json.loads(file.info["points"])))
             sheet = np.asarray(file) / 255
         rows = []
         for strip in np.split(sheet, 2):
-            rows.append(np.stack(np.split(strip, len(titles), axis=1)))
+            images = np.split(strip, len(titles), axis=1)
+            rows.append(np.stack(images))
         return titles, np.stack(rows)
     except Exception:  # of an earlier version, or damaged, in many ways
         return None

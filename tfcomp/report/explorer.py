@@ -80,7 +80,11 @@ def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
     for number, part in enumerate(parts):
         sprites.append(part["sprite"])
         part["sprite"] = number
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        data,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
     return render_template(
         TEMPLATES / "explorer.html",
         sprites=sprites,

@@ -388,7 +388,12 @@ def evaluate(
     stages = [stages] if isinstance(stages, str) else stages
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
-    config, listed = make_config(data, region, name, eval_points)
+    config, listed = make_config(
+        data,
+        region,
+        name,
+        eval_points,
+    )
     if isinstance(data, FactorTable):
         data = make_table_dataset(config, data, listed)
     elif region not in ("", data.region.spec):
@@ -432,7 +437,9 @@ def describe_points(data: Dataset) -> str:
 
 
 def _sample_scores(
-    run: loading.LoadedRun, outputs: np.ndarray, samples: int
+    run: loading.LoadedRun,
+    outputs: np.ndarray,
+    samples: int,
 ) -> tuple[Scores, Scores]:
     """Returns means and standard deviations of scores over evaluations."""
 

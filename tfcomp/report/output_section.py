@@ -162,7 +162,11 @@ def _list_regressions(analysis: RunAnalysis) -> list[Row]:
         return rows
     for target, fits in analysis.kernel_fits.items():
         for kernel, fit in fits.items():
-            row = {"run": analysis.name, "target": target, "kernel": kernel}
+            row = {
+                "run": analysis.name,
+                "target": target,
+                "kernel": kernel,
+            }
             row |= vars(fit)
             row["scales"] = " ".join(f"{scale:g}" for scale in fit.scales)
             rows.append(row)
@@ -262,7 +266,9 @@ def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
 
 
 def make_images(
-    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+    analysis: RunAnalysis,
+    curve: Curve,
+    scores: Interpolation,
 ) -> Exhibit:
     """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
     truth = analysis.evaluation.truth[curve.rows]
@@ -303,7 +309,9 @@ def make_images(
 
 
 def summarize_gap(
-    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+    analysis: RunAnalysis,
+    curve: Curve,
+    scores: Interpolation,
 ) -> Row:
     """Summarizes the scores of a curve with a gap for the table."""
     return {

@@ -216,7 +216,13 @@ def list_points(
     """Lists factors and split of every grid point beside columns [n]."""
     splits = analysis.splits
     factors = analysis.dataset.space.name_values(splits.grid)
-    table = pd.DataFrame({**factors, "is_ood": splits.is_ood, **columns})
+    table = pd.DataFrame(
+        {
+            **factors,
+            "is_ood": splits.is_ood,
+            **columns,
+        }
+    )
     rows: list[Any] = table.to_dict("records")
     return rows
 
@@ -280,7 +286,9 @@ def describe_runs(
 
 
 def describe_course(
-    exhibits: Sequence[Exhibit], column: str, label: str
+    exhibits: Sequence[Exhibit],
+    column: str,
+    label: str,
 ) -> str:
     """Describes a number in the first and in the last stage of each run.
 
@@ -334,7 +342,10 @@ def describe_sections() -> str:
 
 
 def register_section(
-    name: str, *, title: str = "", text: str = ""
+    name: str,
+    *,
+    title: str = "",
+    text: str = "",
 ) -> Callable[[Function], Function]:
     """Registers a section of your own for reports; a decorator.
 
@@ -359,7 +370,12 @@ def register_section(
         )
 
     def add(function: Function) -> Function:
-        section = Section(f"own_{name}", title or name, text, [])
+        section = Section(
+            f"own_{name}",
+            title or name,
+            text,
+            [],
+        )
         if name in _USER_SECTIONS:
             _, other = _USER_SECTIONS[name]
             if locate(other) != locate(function):

@@ -56,7 +56,9 @@ CERTIFICATE = {
 
 @use_own_style()
 def build_report(
-    analyses: Sequence[RunAnalysis], folder: Path, sections: Sequence[str] = ()
+    analyses: Sequence[RunAnalysis],
+    folder: Path,
+    sections: Sequence[str] = (),
 ) -> list[Path]:
     """Writes a report and projector data.
 
@@ -251,7 +253,12 @@ def make_output_rows(
     }
     return make_exhibit(
         "samples",
-        pictures.picture_rows(data, evaluations, rows, with_split=True),
+        pictures.picture_rows(
+            data,
+            evaluations,
+            rows,
+            with_split=True,
+        ),
         _list_scores(analyses),
         name=f"{name}_{verbalize.to_file_name(first.name)}",
         heading=title,

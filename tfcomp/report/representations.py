@@ -68,7 +68,12 @@ def evaluate_embeddings(
         table = tabulate(table)
     rows = table.rows
     layers = scores.read_layers(embeddings, len(rows))
-    config, listed = make_config(table, region, name, eval_points)
+    config, listed = make_config(
+        table,
+        region,
+        name,
+        eval_points,
+    )
     # Pictures and geometry are of means over the rows of a combination.
     order = np.argsort(rows, kind="stable")
     means = {n: _average(v[order], table.counts) for n, v in layers.items()}
@@ -133,7 +138,12 @@ def evaluate_encoder(
     if decoder is not None and table.is_repeated:
         rule = "must have one image of each combination for a decoder"
         raise ValueError(f"table {rule}, got {table!r}")
-    config, listed = make_config(table, region, name, eval_points)
+    config, listed = make_config(
+        table,
+        region,
+        name,
+        eval_points,
+    )
     images = make_table_dataset(config, table, listed)
     encode = open_encoder(encoder, layers, LATENTS)
     decode = decoder and open_encoder(decoder, (), IMAGE)
@@ -253,8 +263,18 @@ def _finish(
 ) -> ModelReport:
     scores.say_memory(layers, dataset.space)
     is_ood = dataset.region.contains(points)
-    tables = scores.measure_layers(dataset.space, points, is_ood, layers)
-    model = wrap_model(call, dataset, list(layers), "values")
+    tables = scores.measure_layers(
+        dataset.space,
+        points,
+        is_ood,
+        layers,
+    )
+    model = wrap_model(
+        call,
+        dataset,
+        list(layers),
+        "values",
+    )
     if dataset.is_pixels:
         dataset, outputs = check_outputs(dataset, model, 1)
     else:

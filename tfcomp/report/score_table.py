@@ -60,7 +60,10 @@ class ScoredRun:
 
 
 def read_scored(
-    setting: str, seed: int, metrics: Mapping[str, Any], link: str = ""
+    setting: str,
+    seed: int,
+    metrics: Mapping[str, Any],
+    link: str = "",
 ) -> ScoredRun:
     """Reads the errors of a run.
 
@@ -102,7 +105,14 @@ def score_runs(
         scores = analysis.evaluation.scores
         metrics = {**scores, "references": analysis.references}
         seed = run.config.training.seed
-        scored.append(read_scored(analysis.setting, seed, metrics, link))
+        scored.append(
+            read_scored(
+                analysis.setting,
+                seed,
+                metrics,
+                link,
+            )
+        )
     return scored
 
 

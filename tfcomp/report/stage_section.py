@@ -65,11 +65,18 @@ def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     finding = describe_course(
         exhibits, "cosine_factorization", "the factorization (cosine form)"
     )
-    return make_section("layers", exhibits, finding, notes=" ".join(notes))
+    return make_section(
+        "layers",
+        exhibits,
+        finding,
+        notes=" ".join(notes),
+    )
 
 
 def make_charts(
-    analyses: Sequence[RunAnalysis], section: str, others: Sequence[str] = ()
+    analyses: Sequence[RunAnalysis],
+    section: str,
+    others: Sequence[str] = (),
 ) -> list[Exhibit]:
     """Makes the charts of a section that have numbers.
 
@@ -84,7 +91,13 @@ def make_charts(
     for analysis in analyses:
         stages = tabulate_stages(analysis, [*names, *others])
         for stage, numbers in stages.items():
-            rows.append({"run": analysis.name, "stage": stage, **numbers})
+            rows.append(
+                {
+                    "run": analysis.name,
+                    "stage": stage,
+                    **numbers,
+                }
+            )
 
     units = {pictures.label_volume(a.dataset.space) for a in analyses}
     volume = " or ".join(sorted(units))
@@ -129,7 +142,12 @@ def _make_chart(
         limits = (low, high)
         texts.append(f"The axis has the whole range, {low:g} to {high:g}.")
     panels = {metric.label: metric.name for metric in metrics}
-    columns = ["run", "stage", *panels.values(), *others]
+    columns = [
+        "run",
+        "stage",
+        *panels.values(),
+        *others,
+    ]
     return Exhibit(
         name=chart.name,
         title=chart.title,
@@ -150,7 +168,12 @@ def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
         exhibit = show_run(
             analysis,
             "log_volume",
-            pictures.picture_volumes(data, volumes, analysis.name, [plane]),
+            pictures.picture_volumes(
+                data,
+                volumes,
+                analysis.name,
+                [plane],
+            ),
             rows,
             suffix="" if len(data.space) == 2 else f"_{plane.name}",
             planes=pictures.describe_planes(data),
@@ -220,7 +243,12 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
         # A code of one unit has a line, at 0.
         missing = 2 - plane.shape[1]
         points[stage] = np.pad(plane, ((0, 0), (0, missing)))
-    return _show_points(analysis, "pca", points, shares=", ".join(shares))
+    return _show_points(
+        analysis,
+        "pca",
+        points,
+        shares=", ".join(shares),
+    )
 
 
 def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
@@ -311,7 +339,13 @@ def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
     points = []
     for row in rows:
         line = f"{row['run']}, {row['classes']}"
-        points.append({**row, "run": line, "stage": row["layer"]})
+        points.append(
+            {
+                **row,
+                "run": line,
+                "stage": row["layer"],
+            }
+        )
     figure = draw_stage_rows(points, SUMS_OF_PARTS, "share")
     exhibits = [make_exhibit("table_layers", figure, rows)]
     for name in ("parts", "pairs", "codes"):

@@ -93,7 +93,12 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
             # Seeds stay where one lacks the score, so that there is no mean.
             result = estimate(list_by_seed(values), find_limits(name))
             if result is None:
-                marks += list_marks(name, label, seeds, math.nan)
+                marks += list_marks(
+                    name,
+                    label,
+                    seeds,
+                    math.nan,
+                )
                 continue
             ends = (result.low, result.high)
             marks += list_marks(
@@ -158,13 +163,19 @@ def plot_curves(
         if over == "stage":
             return draw_stage_panels(join_curves(curves, "stage"), ylabel=name)
         log = [name] if name.endswith(ERRORS) else []
-        return draw_curve_panels(join_curves(curves), xlabel=over, log=log)
+        return draw_curve_panels(
+            join_curves(curves),
+            xlabel=over,
+            log=log,
+        )
 
 
 def average(table: DataFrame, limits: Limits) -> DataFrame:
     """Returns the means of columns [seeds, places], with intervals."""
     means = pd.DataFrame(
-        math.nan, index=list(table), columns=["mean", "low", "high"]
+        math.nan,
+        index=list(table),
+        columns=["mean", "low", "high"],
     )
     for column in table:
         result = estimate_mean(list_by_seed(table[column]), limits)
@@ -200,7 +211,11 @@ def _label_runs(runs: DataFrame, by: str) -> Series:
 
 
 def _select(
-    runs: DataFrame, numbers: DataFrame, name: str, by: str, over: str = ""
+    runs: DataFrame,
+    numbers: DataFrame,
+    name: str,
+    by: str,
+    over: str = "",
 ) -> DataFrame:
     """Selects the rows of one number, and adds `label` and `seed` of runs.
 

@@ -174,7 +174,9 @@ def _count_peaks(metrics: Mapping[str, Any]) -> str:
 
 
 def _find_score(
-    metrics: Mapping[str, Any], subset: str, score: str
+    metrics: Mapping[str, Any],
+    subset: str,
+    score: str,
 ) -> float | None:
     value = metrics.get(subset, {}).get(score)
     if value is None or not math.isfinite(value):

@@ -223,7 +223,14 @@ def make_trials(
     if base.training.seed not in (0, *seeds):
         notes["ignored: --seed, seeds begin at --first_seed"] = None
     for varied in settings:
-        config = make_config({**flags, **varied, **places, "seed": seeds[0]})
+        config = make_config(
+            {
+                **flags,
+                **varied,
+                **places,
+                "seed": seeds[0],
+            }
+        )
         dataset = check_config(config, is_here(flags))
         notes |= dict.fromkeys(list_notes(dataset))
         version = compute_code_version(config.plugins)

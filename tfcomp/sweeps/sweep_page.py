@@ -103,13 +103,35 @@ def compute_numbers(
         for name in names:
             # What other trials have is NaN for a trial that lacks it.
             value = scores.get(name, math.nan)
-            rows.append([*trial.setting.values(), trial.seed, name, value])
+            rows.append(
+                [
+                    *trial.setting.values(),
+                    trial.seed,
+                    name,
+                    value,
+                ]
+            )
         label = make_label(trial.setting, varied)
         link = f"{TRIALS}/{trial.name}/"
         metrics = read_metrics(trial.path)
-        scored.append(read_scored(label, trial.seed, metrics, link))
+        scored.append(
+            read_scored(
+                label,
+                trial.seed,
+                metrics,
+                link,
+            )
+        )
     flags = list(settings[0])
-    table = pd.DataFrame(rows, columns=[*flags, "seed", "score", "value"])
+    table = pd.DataFrame(
+        rows,
+        columns=[
+            *flags,
+            "seed",
+            "score",
+            "value",
+        ],
+    )
     return SweepNumbers(
         trials=trials,
         flags=varied,
@@ -160,16 +182,35 @@ def make_page(
     """
     exhibits = [score_table.make_table(sweep.runs)]
     exhibits += draw_samples(folder, sweep.runs)
-    exhibits += plot(sweep, plot_scores, "scores", sweep.paths)
+    exhibits += plot(
+        sweep,
+        plot_scores,
+        "scores",
+        sweep.paths,
+    )
 
     lines = []
     for name in CURVES:
-        lines += plot(sweep, plot_curves, "epoch", name, over="epoch")
+        lines += plot(
+            sweep,
+            plot_curves,
+            "epoch",
+            name,
+            over="epoch",
+        )
     for name in list_leading("stage", "stages"):
         lines += plot(sweep, plot_curves, "stage", name)
     text = "Errors by epoch, and numbers of stages."
     paired = compare_with_first(sweep.runs)
-    sections = [Section("figures", "Figures", text, lines), paired]
+    sections = [
+        Section(
+            "figures",
+            "Figures",
+            text,
+            lines,
+        ),
+        paired,
+    ]
 
     planned = [make_label(trial.setting, sweep.flags) for trial in sweep.trials]
     sentences = [score_table.describe_fits(sweep.runs, planned)]
@@ -221,7 +262,13 @@ def plot(
     by = ",".join(sweep.flags)
     runs = sweep.results.runs
     try:
-        figure = function(runs, sweep.results.numbers, names, by=by, **options)
+        figure = function(
+            runs,
+            sweep.results.numbers,
+            names,
+            by=by,
+            **options,
+        )
     except ConfigError:
         return []
     name = start
@@ -229,7 +276,15 @@ def plot(
         name = f"{start}_{names.replace('/', '_')}"
     rows: list[Any] = figure.data.to_dict("records")
     caption = "Means over seeds, with 95 % intervals."
-    return [Exhibit(name, name.replace("_", " "), caption, figure, rows)]
+    return [
+        Exhibit(
+            name,
+            name.replace("_", " "),
+            caption,
+            figure,
+            rows,
+        )
+    ]
 
 
 def draw_samples(
@@ -263,9 +318,20 @@ def draw_samples(
     )
     exhibits: list[Exhibit] = []
     for (*titles, _), rows in groups.items():
-        figure = draw_rows(rows, first_row="top", column_titles=titles)
+        figure = draw_rows(
+            rows,
+            first_row="top",
+            column_titles=titles,
+        )
         name = f"samples_{len(exhibits)}"
-        exhibits.append(Exhibit(name, "Held-out images", caption, figure))
+        exhibits.append(
+            Exhibit(
+                name,
+                "Held-out images",
+                caption,
+                figure,
+            )
+        )
     return exhibits
 
 
@@ -292,7 +358,11 @@ def write_experiment(
     content = BytesIO()
     writer = RecordWriter(content)
     head = Event(wall_time=0.0, file_version="brain.Event:2")
-    event = Event(wall_time=0.0, step=0, summary=summary)
+    event = Event(
+        wall_time=0.0,
+        step=0,
+        summary=summary,
+    )
     writer.write(head.SerializeToString())
     writer.write(event.SerializeToString())
     files.write_bytes(folder / EVENTS_FILE, content.getvalue())

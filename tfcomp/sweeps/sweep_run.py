@@ -317,4 +317,9 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
     lines = [f"--grid={spec}" for spec in values["grid"]]
     for line in lines + run_flags.list_flag_lines(settings):
         text += f"{line}\n"
-    return Sweep(Path(config.run_dir), trials, text, settings)
+    return Sweep(
+        Path(config.run_dir),
+        trials,
+        text,
+        settings,
+    )
