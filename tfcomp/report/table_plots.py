@@ -68,14 +68,15 @@ def plot_scores(
         >>> figure.data["row"].unique().tolist()
         ['depth 2', 'depth 6']
     """
-    names = [names] if isinstance(names, str) else names
+    if isinstance(names, str):
+        names = [names]
     panels: dict[str, dict[str, Series]] = {}
     for name in names:
         rows = _select(runs, numbers, name, by)
-        panels[name] = {
-            str(label): group.groupby("seed")["value"].agg(_average_all)
-            for label, group in rows.groupby("label", sort=False)
-        }
+        panels[name] = {}
+        for label, group in rows.groupby("label", sort=False):
+            by_seed = group.groupby("seed")["value"]
+            panels[name][str(label)] = by_seed.agg(_average_all)
     with fit_width(width):
         return draw_score_panels(panels)
 
@@ -85,7 +86,9 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
     log = [name for name in panels if name.endswith(ERRORS)]
     marks = []
     for name, settings in panels.items():
-        estimate = estimate_geometric if name in log else estimate_mean
+        estimate = estimate_mean
+        if name in log:
+            estimate = estimate_geometric
         for label, values in settings.items():
             seeds = values.dropna().tolist()
             if not seeds:
@@ -108,7 +111,9 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
                 result.mean,
                 ends,
             )
-    kind = "geometric mean" if len(log) == len(panels) else "mean"
+    kind = "mean"
+    if len(log) == len(panels):
+        kind = "geometric mean"
     return draw_forest(marks, log, kind)
 
 
@@ -123,8 +128,19 @@ def plot_curves(
 ) -> Plot:
     """Plots a number over stages or epochs: means and 95 % intervals.
 
-    Takes the arguments of `plot_scores` and raises its errors; `data` has a
-    row for each point. Epochs (`over="epoch"`) need run folders.
+    Args:
+        runs: As for `plot_scores`.
+        numbers: As for `plot_scores`.
+        name: One number.
+        over: `stage`, or `epoch`, which needs run folders.
+        by: As for `plot_scores`.
+        width: As for `plot_scores`.
+
+    Returns:
+        A figure, whose `data` has a row for each point.
+
+    Raises:
+        ConfigError: If the tables have no such number or flag.
 
     Example:
         >>> path = "reproduction/evidence/depth_fresh.csv.xz"
@@ -156,13 +172,17 @@ def plot_curves(
         if over == "stage":  # a row may have runs of several depths
             stages = group.groupby("run")["stage"].agg(list)
             table = table[merge_stages(stages)]
-        panel = name if over == "epoch" else ""
+        panel = ""
+        if over == "epoch":
+            panel = name
         curves[panel, str(label)] = average(table, limits)
 
     with fit_width(width):
         if over == "stage":
             return draw_stage_panels(join_curves(curves, "stage"), ylabel=name)
-        log = [name] if name.endswith(ERRORS) else []
+        log = []
+        if name.endswith(ERRORS):
+            log.append(name)
         return draw_curve_panels(
             join_curves(curves),
             xlabel=over,
@@ -171,7 +191,15 @@ def plot_curves(
 
 
 def average(table: DataFrame, limits: Limits) -> DataFrame:
-    """Returns the means of columns [seeds, places], with intervals."""
+    """Returns the means over seeds, with 95 % intervals.
+
+    Args:
+        table: Numbers, a row for each seed, a column for each place.
+        limits: The range of the number.
+
+    Returns:
+        A row for each place, with `mean`, `low` and `high`.
+    """
     means = pd.DataFrame(
         math.nan,
         index=list(table),
@@ -199,14 +227,15 @@ def _label_runs(runs: DataFrame, by: str) -> Series:
     flags = split_names(by)
     for flag in flags:
         if flag not in runs:
-            rule = f"must be flags of the runs{suggest(flag, map(str, runs))}"
+            hint = suggest(flag, map(str, runs))
+            rule = f"must be flags of the runs{hint}"
             raise ConfigError("by", rule, flag)
     rows: list[Any] = runs.to_dict("records")
     if not flags:
-        flags = choose_flags(
-            [{n: v for n, v in r.items() if n not in NO_FLAGS} for r in rows]
-        )
-    labels = [make_label({f: row[f] for f in flags}, flags) for row in rows]
+        names = [name for name in runs if name not in NO_FLAGS]
+        settings = [{name: row[name] for name in names} for row in rows]
+        flags = choose_flags(settings)
+    labels = [make_label(row, flags) for row in rows]
     return pd.Series(labels, index=runs.index)
 
 
@@ -235,8 +264,9 @@ def _select(
         & ((numbers["stage"] != "") == (over == "stage"))
     ].merge(settings, on="run")
     if rows["value"].isna().all():
-        known = sorted(set(numbers.dropna(subset="value")["name"]))
-        rule = f"must be a number of the runs{suggest(rest, known)}"
+        names = set(numbers.dropna(subset="value")["name"])
+        hint = suggest(rest, sorted(names))
+        rule = f"must be a number of the runs{hint}"
         raise ConfigError("name", rule, name)
     if over == "epoch":
         epochs = rows["when"].str.removeprefix(EPOCH).astype(int)
