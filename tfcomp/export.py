@@ -28,7 +28,12 @@ FLAGS = {
 
 
 def export_formats(settings: dict[str, Any]) -> int:
-    """Checks the settings, then loads TensorFlow and writes the formats."""
+    """Checks the settings, then loads TensorFlow and writes the formats.
+
+    Raises:
+        ConfigError: A flag breaks its rule.
+        RunError: The run cannot be loaded.
+    """
     if not settings["run"]:
         raise ConfigError("run", "must name a run folder", "")
     path = Path(os.path.expanduser(settings["run"]))
@@ -40,6 +45,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     check_folder("output", str(folder))
     names = split_names(settings["format"])
     check_formats(names)
+
     with start_tensorflow():
         from tfcomp.models.loading import load_run
 
@@ -48,11 +54,10 @@ def export_formats(settings: dict[str, Any]) -> int:
             print(f"{name:12}{write_format(run, name, folder)}")
 
         # Formats of earlier calls stay in the folder, and in the card.
-        calls = [
-            FORMATS.get(name).load().call
-            for name in FORMATS.names()
-            if (folder / name).exists()
-        ]
+        calls = []
+        for name in FORMATS.names():
+            if (folder / name).exists():
+                calls.append(FORMATS.get(name).load().call)
         card = format_model_card(
             run.config,
             run.dataset,

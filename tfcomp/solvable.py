@@ -36,13 +36,7 @@ def solve(settings: dict[str, Any]) -> int:
     facts, note = _find_facts(dataset)
     if as_json:
         content = {"orders": orders, **facts}
-        print(
-            json.dumps(
-                content,
-                indent=2,
-                allow_nan=False,
-            )
-        )
+        print(json.dumps(content, indent=2, allow_nan=False))
         return 0
 
     for line in notes.list_notes(dataset):
@@ -65,7 +59,8 @@ def solve(settings: dict[str, Any]) -> int:
     for name, line in lines.items():
         if line:
             print(f"{name}: {line}")
-    print(format_references(facts.get("references", {})).lstrip("\n"))
+    references = format_references(facts.get("references", {}))
+    print(references.lstrip("\n"))
     return 0
 
 

@@ -31,7 +31,11 @@ FLAGS = {
 
 
 def compare_decoders(settings: dict[str, Any]) -> int:
-    """Judges runs; writes the table, the figure and the page."""
+    """Judges runs; writes the table, the figure and the page.
+
+    Raises:
+        ConfigError: A flag breaks its rule, or there are no such runs.
+    """
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
     from reproduction.decoders import cells, page
@@ -41,7 +45,11 @@ def compare_decoders(settings: dict[str, Any]) -> int:
     table = cells.read_table(results)
     if table.empty:
         rule = "must match finished runs without --train_all"
-        raise ConfigError("runs", rule, settings["runs"])
+        raise ConfigError(
+            "runs",
+            rule,
+            settings["runs"],
+        )
 
     rows = cells.judge_splits(table)
     families = cells.average_families(table, rows)

@@ -85,6 +85,9 @@ def split_cells(
     Args:
         flag: Its name, for errors.
         text: Its value.
+
+    Raises:
+        ConfigError: A quote is not closed.
     """
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))

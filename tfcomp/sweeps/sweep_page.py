@@ -71,9 +71,12 @@ class SweepNumbers:
     @property
     def paths(self) -> list[str]:
         """The scores to show, as `ood/hit_rate`."""
-        known = set(self.summary["score"])
-        names = [name for name in list_leading("image") if name in known]
-        return [name.replace("_", "/", 1) for name in names]
+        scores = set(self.summary["score"])
+        paths = []
+        for name in list_leading("image"):
+            if name in scores:
+                paths.append(name.replace("_", "/", 1))
+        return paths
 
 
 def compute_numbers(
@@ -103,35 +106,17 @@ def compute_numbers(
         for name in names:
             # What other trials have is NaN for a trial that lacks it.
             value = scores.get(name, math.nan)
-            rows.append(
-                [
-                    *trial.setting.values(),
-                    trial.seed,
-                    name,
-                    value,
-                ]
-            )
-        label = make_label(trial.setting, varied)
-        link = f"{TRIALS}/{trial.name}/"
-        metrics = read_metrics(trial.path)
-        scored.append(
-            read_scored(
-                label,
-                trial.seed,
-                metrics,
-                link,
-            )
+            rows.append([*trial.setting.values(), trial.seed, name, value])
+        scored_run = read_scored(
+            setting=make_label(trial.setting, varied),
+            seed=trial.seed,
+            metrics=read_metrics(trial.path),
+            link=f"{TRIALS}/{trial.name}/",
         )
+        scored.append(scored_run)
+
     flags = list(settings[0])
-    table = pd.DataFrame(
-        rows,
-        columns=[
-            *flags,
-            "seed",
-            "score",
-            "value",
-        ],
-    )
+    table = pd.DataFrame(rows, columns=[*flags, "seed", "score", "value"])
     return SweepNumbers(
         trials=trials,
         flags=varied,
@@ -200,17 +185,13 @@ def make_page(
         )
     for name in list_leading("stage", "stages"):
         lines += plot(sweep, plot_curves, "stage", name)
-    text = "Errors by epoch, and numbers of stages."
     paired = compare_with_first(sweep.runs)
-    sections = [
-        Section(
-            "figures",
-            "Figures",
-            text,
-            lines,
-        ),
-        paired,
-    ]
+    figures = Section(
+        anchor="figures",
+        title="Figures",
+        introduction="Errors by epoch, and numbers of stages.",
+        exhibits=lines,
+    )
 
     planned = [make_label(trial.setting, sweep.flags) for trial in sweep.trials]
     sentences = [score_table.describe_fits(sweep.runs, planned)]
@@ -219,7 +200,7 @@ def make_page(
     if len(sweep.runs) < len(planned):
         count = f"{len(sweep.runs)} of {len(planned)}"
         sentences.append(f"{count} trials have scores.")
-    return Answer(sentences, exhibits), sections
+    return Answer(sentences, exhibits), [figures, paired]
 
 
 def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
@@ -240,7 +221,9 @@ def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
     rows: list[Any] = pairs.to_dict("records")
     finding = score_table.describe_tests(rows, runs[0].setting)
     is_tested = any(row["p_holm"] is not None for row in rows)
-    return score_table.make_paired(rows if is_tested else [], finding)
+    if not is_tested:
+        rows = []
+    return score_table.make_paired(rows, finding)
 
 
 def plot(
@@ -275,16 +258,14 @@ def plot(
     if isinstance(names, str):
         name = f"{start}_{names.replace('/', '_')}"
     rows: list[Any] = figure.data.to_dict("records")
-    caption = "Means over seeds, with 95 % intervals."
-    return [
-        Exhibit(
-            name,
-            name.replace("_", " "),
-            caption,
-            figure,
-            rows,
-        )
-    ]
+    exhibit = Exhibit(
+        name=name,
+        title=name.replace("_", " "),
+        caption="Means over seeds, with 95 % intervals.",
+        figure=figure,
+        rows=rows,
+    )
+    return [exhibit]
 
 
 def draw_samples(
@@ -323,15 +304,13 @@ def draw_samples(
             first_row="top",
             column_titles=titles,
         )
-        name = f"samples_{len(exhibits)}"
-        exhibits.append(
-            Exhibit(
-                name,
-                "Held-out images",
-                caption,
-                figure,
-            )
+        exhibit = Exhibit(
+            name=f"samples_{len(exhibits)}",
+            title="Held-out images",
+            caption=caption,
+            figure=figure,
         )
+        exhibits.append(exhibit)
     return exhibits
 
 
