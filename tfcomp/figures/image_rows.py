@@ -82,7 +82,7 @@ def draw_rows(
 
     # A label has lines as long as its panels are high.
     letters = max(4, int(panel_height * LABEL_LETTERS))
-    _label_rows(panels[:, 0], list(stacks), letters)
+    _label_rows(list(panels[:, 0]), list(stacks), letters)
     for axes, text in zip(panels[0], titles, strict=False):
         axes.set_title(
             text,

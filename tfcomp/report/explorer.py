@@ -66,7 +66,11 @@ class Explorer:
         )
 
     def write(self, path: str | Path) -> Path:
-        """Writes the page to a file; returns its path."""
+        """Writes the page to a file; returns its path.
+
+        Args:
+            path: The file.
+        """
         file = Path(path)
         write_text(file, self.html)
         return file

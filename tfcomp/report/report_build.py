@@ -148,7 +148,7 @@ def _describe_settings(analyses: Sequence[RunAnalysis]) -> str:
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
     flags = []
-    regions = {}
+    regions: dict[str, None] = {}
     for analysis in analyses:
         regions[analysis.dataset.region.spec] = None
         if analysis.run.path is not None:

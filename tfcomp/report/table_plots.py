@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,6 +22,7 @@ from tfcomp.figures.exhibits import Plot, Width, fit_width
 from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.seed_statistics import (
+    Statistics,
     choose_flags,
     estimate_geometric,
     estimate_mean,
@@ -86,7 +87,7 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
     log = [name for name in panels if name.endswith(ERRORS)]
     marks = []
     for name, settings in panels.items():
-        estimate = estimate_mean
+        estimate: Callable[..., Statistics | None] = estimate_mean
         if name in log:
             estimate = estimate_geometric
         for label, values in settings.items():
@@ -232,7 +233,7 @@ def _label_runs(runs: DataFrame, by: str) -> Series:
             raise ConfigError("by", rule, flag)
     rows: list[Any] = runs.to_dict("records")
     if not flags:
-        names = [name for name in runs if name not in NO_FLAGS]
+        names = [name for name in map(str, runs) if name not in NO_FLAGS]
         settings = [{name: row[name] for name in names} for row in rows]
         flags = choose_flags(settings)
     labels = [make_label(row, flags) for row in rows]
