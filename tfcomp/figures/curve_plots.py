@@ -42,7 +42,8 @@ ROW_HEIGHT = 0.30  # of a forest
 
 
 def join_curves(
-    curves: Mapping[tuple[str, str], pd.DataFrame], x: str = "x"
+    curves: Mapping[tuple[str, str], pd.DataFrame],
+    x: str = "x",
 ) -> pd.DataFrame:
     """Joins curves to one table.
 
@@ -51,10 +52,12 @@ def join_curves(
             column `mean`, and `low` and `high` of intervals.
         x: Name of the column of places, `x` or `stage`.
     """
-    table = pd.concat(curves).rename_axis(["panel", "line", x]).reset_index()
+    joined = pd.concat(curves)
+    table = joined.rename_axis(["panel", "line", x]).reset_index()
     ends = [end for end in ("low", "high") if end in table]
-    numbers = table[["mean", *ends]].astype(float)
-    table[["mean", *ends]] = numbers.where(np.isfinite(numbers))
+    columns = ["mean", *ends]
+    numbers = table[columns].astype(float)
+    table[columns] = numbers.where(np.isfinite(numbers))
     unknown = [end for end in ends if table[end].isna().all()]
     return table.drop(columns=unknown)
 
@@ -84,20 +87,11 @@ def draw_curves(
 
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
-    _draw_lines(
-        axes,
-        points,
-        lines,
-        logy,
-    )
+    _draw_lines(axes, points, lines, logy)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    return exhibits.finish_figure(
-        figure,
-        "",
-        lambda: points,
-    )
+    return exhibits.finish_figure(figure, "", lambda: points)
 
 
 def draw_curve_panels(
@@ -117,23 +111,13 @@ def draw_curve_panels(
     lines = list(table["line"].unique())
     width = PANEL_WIDTH * len(panels) + 0.4
 
-    figure = exhibits.make_figure((width, 3.2))
-    grid = figure.subplots(ncols=len(panels), squeeze=False)[0]
-    for axes, panel in zip(grid, panels, strict=True):
+    figure, row = exhibits.make_row((width, 3.2), len(panels))
+    for axes, panel in zip(row, panels, strict=True):
         points = table[table["panel"] == panel]
-        _draw_lines(
-            axes,
-            points,
-            lines,
-            panel in log,
-        )
+        _draw_lines(axes, points, lines, panel in log)
         axes.set_xlabel(xlabel)
         exhibits.add_panel_title(axes, panel, PANEL_WIDTH)
-    return exhibits.finish_figure(
-        figure,
-        "",
-        lambda: table,
-    )
+    return exhibits.finish_figure(figure, "", lambda: table)
 
 
 def draw_stage_panels(
@@ -156,10 +140,12 @@ def draw_stage_panels(
     points = table.assign(x=table["stage"].map(stages.index))
 
     width = max(1.3 * STAGE_HEIGHT, 0.36 * len(stages))
-    size = (len(panels) * width + 1.0, STAGE_HEIGHT + 0.6)
-    figure = exhibits.make_figure(size)
-    grid = figure.subplots(ncols=len(panels), sharey=True, squeeze=False)[0]
-    for axes, panel in zip(grid, panels, strict=True):
+    figure, row = exhibits.make_row(
+        size=(len(panels) * width + 1.0, STAGE_HEIGHT + 0.6),
+        count=len(panels),
+        sharey=True,
+    )
+    for axes, panel in zip(row, panels, strict=True):
         panel_points = points[points["panel"] == panel]
         _draw_lines(axes, panel_points, lines)
         exhibits.add_panel_title(axes, panel, width)
@@ -169,17 +155,13 @@ def draw_stage_panels(
             **SLANTED,
         )
         axes.set_xlim(-0.4, len(stages) - 0.6)
-    grid[0].set_ylabel(ylabel)
+    row[0].set_ylabel(ylabel)
 
     if limits is not None:
         low, high = limits
         margin = 0.03 * (high - low)
-        grid[0].set_ylim(low - margin, high + margin)
-    return exhibits.finish_figure(
-        figure,
-        "",
-        lambda: table,
-    )
+        row[0].set_ylim(low - margin, high + margin)
+    return exhibits.finish_figure(figure, "", lambda: table)
 
 
 def merge_stages(lists: Collection[Sequence[str]]) -> list[str]:
@@ -379,8 +361,11 @@ def draw_forest(
     width = 2.8 * len(panels) + 0.085 * longest + 0.6
     height = ROW_HEIGHT * len(rows) + 1.2
 
-    figure = exhibits.make_figure((width, height))
-    grid = figure.subplots(ncols=len(panels), sharey=True, squeeze=False)[0]
+    figure, grid = exhibits.make_row(
+        size=(width, height),
+        count=len(panels),
+        sharey=True,
+    )
     for axes, panel in zip(grid, panels, strict=True):
         panel_marks = table[table["panel"] == panel]
         for name, row in panel_marks.groupby("row", sort=False):
@@ -396,11 +381,7 @@ def draw_forest(
             is_seed = panel_marks["mark"] == "seed"
             seeds = panel_marks.loc[is_seed, "value"]
             set_log_scale(axes, seeds, direction="x")
-    return exhibits.finish_figure(
-        figure,
-        "",
-        lambda: table,
-    )
+    return exhibits.finish_figure(figure, "", lambda: table)
 
 
 def _label_forest(

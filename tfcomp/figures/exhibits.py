@@ -25,7 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from tfcomp.config.errors import ConfigError
@@ -89,7 +89,10 @@ def use_own_style() -> Iterator[None]:
 
 
 @contextmanager
-def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
+def fit_width(
+    width: Width,
+    height: float = math.inf,
+) -> Iterator[None]:
     """Makes the figures of a `with` block fit a place in print.
 
     Args:
@@ -121,7 +124,10 @@ def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
         _room.reset(token)
 
 
-def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
+def make_figure(
+    size: tuple[float, float],
+    layout: Any = "constrained",
+) -> Plot:
     """Makes a figure of a size in inches, or as `fit_width` asks.
 
     Args:
@@ -162,6 +168,27 @@ def make_panels(
     return figure, figure.subplots(*shape, squeeze=False)
 
 
+def make_row(
+    size: tuple[float, float],
+    count: int,
+    sharey: bool = False,
+) -> tuple[Plot, list[Axes]]:
+    """Makes a figure and its panels in a row.
+
+    Args:
+        size: Width and height of the figure in inches.
+        count: The number of panels.
+        sharey: Whether they have one y axis.
+    """
+    figure = make_figure(size)
+    grid = figure.subplots(
+        ncols=count,
+        sharey=sharey,
+        squeeze=False,
+    )
+    return figure, list(grid[0])
+
+
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
     """Returns (rows, columns): the fewest rows, of similar length.
 
@@ -173,7 +200,10 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
     return num_rows, math.ceil(count / num_rows)
 
 
-def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
+def keep_panels(
+    grid: NDArray[np.object_],
+    count: int,
+) -> list[Axes]:
     """Keeps the first panels of a grid, row by row, and removes the others.
 
     Args:
@@ -275,6 +305,11 @@ def _wrap(text: str, width: float) -> str:
     return textwrap.fill(text, max(1, int(letters)))
 
 
+def to_floats(arrays: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
+    """Converts arrays, which may be tensors, to floats."""
+    return {name: np.asarray(array, float) for name, array in arrays.items()}
+
+
 def melt(
     arrays: Mapping[Any, Any],
     names: Sequence[str],
@@ -352,7 +387,10 @@ def figure_to_pdf(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
+def figure_to_array(
+    figure: Figure,
+    dpi: int = DPI,
+) -> NDArray[np.uint8]:
     """Renders a figure as RGBA [H, W, 4].
 
     Args:

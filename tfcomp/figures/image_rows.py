@@ -181,7 +181,7 @@ def draw_manifolds(
         space: The factors. Points of a single ordered one form a curve.
         title: The title of the figure.
     """
-    points = {stage: np.asarray(e, float) for stage, e in embeddings.items()}
+    points = exhibits.to_floats(embeddings)
     factors = np.asarray(factors, float)
     is_ood = np.asarray(is_ood, bool)
 
@@ -200,12 +200,7 @@ def draw_manifolds(
         for axes, (stage, places) in zip(panels, points.items(), strict=True):
             if is_curve:
                 _draw_curve(axes, places, factor.is_closed)
-            _draw_points(
-                axes,
-                places,
-                shades,
-                is_ood,
-            )
+            _draw_points(axes, places, shades, is_ood)
             if index == 0:
                 exhibits.add_panel_title(axes, stage, MANIFOLD_SIZE)
 

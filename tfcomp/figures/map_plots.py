@@ -67,23 +67,19 @@ def draw_maps(
 
     aspects = [get_map_aspect(array.shape) for array in arrays]
     width = MAP_SIZE * max(aspects)
-    height = MAP_SIZE + 0.6
     num_rows, num_columns = exhibits.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
+    total_width = num_columns * (width + 0.5) + 1.2
+    total_height = num_rows * (MAP_SIZE + 0.6) + 0.4
     figure, grid = exhibits.make_panels(
         shape=(num_rows, num_columns),
-        size=(num_columns * (width + 0.5) + 1.2, num_rows * height + 0.4),
+        size=(total_width, total_height),
         pad=0.08,
     )
     panels = exhibits.keep_panels(grid, len(maps))
 
     for axes, (name, grid_map) in zip(panels, maps.items(), strict=True):
-        image = show_map(
-            axes,
-            grid_map,
-            norm,
-            cmap,
-        )
+        image = show_map(axes, grid_map, norm, cmap)
         exhibits.add_panel_title(axes, name, width)
 
     figure.colorbar(
@@ -96,11 +92,7 @@ def draw_maps(
     if finite.size < numbers.size:
         explain_gaps(panels[0], NO_VALUE_COLOR)
     table = partial(tabulate_maps, maps)
-    return exhibits.finish_figure(
-        figure,
-        title,
-        table,
-    )
+    return exhibits.finish_figure(figure, title, table)
 
 
 def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
@@ -134,7 +126,7 @@ def draw_gram_matrices(
         num_id: The number of ID points, which come first.
         title: The title of the figure.
     """
-    arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
+    arrays = exhibits.to_floats(matrices)
     count = len(next(iter(arrays.values())))
     ticks: dict[str, float] = {}
     if num_id < count:
@@ -143,8 +135,8 @@ def draw_gram_matrices(
     places = list(ticks.values())
 
     width = GRAM_SIZE * len(arrays) + 1.0
-    figure = exhibits.make_figure((width, GRAM_SIZE + 0.9))
-    panels = list(figure.subplots(ncols=len(arrays), squeeze=False)[0])
+    size = (width, GRAM_SIZE + 0.9)
+    figure, panels = exhibits.make_row(size, len(arrays))
     for axes, (name, array) in zip(panels, arrays.items(), strict=True):
         image = axes.imshow(
             array,
@@ -176,17 +168,8 @@ def draw_gram_matrices(
         pad=0.02,
     )
     names = ("matrix", "row", "column")
-    table = partial(
-        melt,
-        arrays,
-        names,
-        "similarity",
-    )
-    return exhibits.finish_figure(
-        figure,
-        title,
-        table,
-    )
+    table = partial(melt, arrays, names, "similarity")
+    return exhibits.finish_figure(figure, title, table)
 
 
 def draw_embeddings(
@@ -210,10 +193,9 @@ def draw_embeddings(
     num_rows = math.ceil(count / num_columns)
     # Gray room, which is NaN, parts the tiles and has their levels.
     room = math.ceil(height / 4)
-    padding = [(0, 0), (room, 0), (0, 1)]
     framed = np.pad(
         matrices[:, ::-1],
-        padding,
+        [(0, 0), (room, 0), (0, 1)],
         constant_values=np.nan,
     )
     sheet = tile_images(
@@ -225,11 +207,7 @@ def draw_embeddings(
     size = (TILE_SIZE * num_columns + 1.2, TILE_SIZE * num_rows + 1.0)
     figure = exhibits.make_figure(size)
     axes = figure.subplots()
-    image = _show_symmetric(
-        axes,
-        sheet,
-        find_limit(matrices),
-    )
+    image = _show_symmetric(axes, sheet, find_limit(matrices))
     axes.invert_yaxis()  # the first tile is at the top
     axes.set(xticks=[], yticks=[])
     axes.set_xlabel(f"one matrix per value of {factor_label}")
@@ -246,17 +224,8 @@ def draw_embeddings(
 
     named = dict(zip(levels, matrices, strict=True))
     names = ("level", "row", "column")
-    table = partial(
-        melt,
-        named,
-        names,
-        "entry",
-    )
-    return exhibits.finish_figure(
-        figure,
-        title,
-        table,
-    )
+    table = partial(melt, named, names, "entry")
+    return exhibits.finish_figure(figure, title, table)
 
 
 def draw_profiles(
@@ -272,7 +241,7 @@ def draw_profiles(
         factor: The factor with V values.
         title: The title of the figure.
     """
-    arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
+    arrays = exhibits.to_floats(profiles)
     limit = max(map(find_limit, arrays.values()))
     figure, grid = exhibits.make_panels(
         shape=(1, len(arrays)),
@@ -296,17 +265,8 @@ def draw_profiles(
         aspect=25,
     )
     names = ("axis", "level", "pixel")
-    table = partial(
-        melt,
-        arrays,
-        names,
-        "profile",
-    )
-    return exhibits.finish_figure(
-        figure,
-        title,
-        table,
-    )
+    table = partial(melt, arrays, names, "profile")
+    return exhibits.finish_figure(figure, title, table)
 
 
 def _show_symmetric(
@@ -437,11 +397,7 @@ def label_values(axis: Axis, factor: Factor) -> None:
     num_letters = sum(map(len, labels))
     if isinstance(axis, XAxis) and num_letters > MAX_LETTERS:
         style = SLANTED
-    axis.set_ticks(
-        places,
-        labels,
-        **style,
-    )
+    axis.set_ticks(places, labels, **style)
 
 
 def compute_outline(mask: ArrayLike) -> np.ndarray:

@@ -450,13 +450,8 @@ def evaluate(
         reader=reader,
     )
     if reader is not None:
-        run.tables["readings"] = list_readings(
-            reader,
-            data,
-            wrapped,
-            outputs,
-            samples,
-        )
+        rows = list_readings(reader, data, wrapped, outputs, samples)
+        run.tables["readings"] = rows
     if samples == 1:
         return ModelReport(run, outputs)
     sampled = _sample_scores(run, outputs, samples)

@@ -112,15 +112,17 @@ def render_template(path: Path, **values: Any) -> str:
 
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns rows with the columns that have a value in some row."""
-    names: list[str] = []
-    for row in rows:
-        names += row
     filled = []
-    for name in dict.fromkeys(names):
+    for name in _list_columns(rows):
         values = [row.get(name) for row in rows]
         if any(value is not None for value in values):
             filled.append(name)
     return [{name: row.get(name) for name in filled} for row in rows]
+
+
+def _list_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Lists the columns that some row has, in order."""
+    return list(dict.fromkeys(itertools.chain.from_iterable(rows)))
 
 
 def format_cell(value: object) -> str:
@@ -181,9 +183,7 @@ def make_exhibit(
         **values: What is filled into title and caption.
     """
     words = _TEXTS["exhibits"][kind]
-    columns: dict[str, None] = {}
-    for row in rows:
-        columns |= dict.fromkeys(row)
+    columns = _list_columns(rows)
     return Exhibit(
         name=name or kind,
         title=_fill(words["title"], values),
@@ -351,7 +351,7 @@ def choose_sections(names: Sequence[str]) -> list[str]:
     """
     sections = [*SECTIONS, *_USER_SECTIONS]
     if not names:
-        return [name for name in sections if name not in ASKED_FOR]
+        names = list(set(sections).difference(ASKED_FOR))
     for name in names:
         if name not in sections:
             hint = suggest(name, sections)
@@ -446,13 +446,13 @@ def make_user_sections(
 
 def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
     """Puts a start before the names; ValueError if they are unusable."""
+    names = []
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
             rule = "must return a list of tfcomp.Exhibit"
             raise ValueError(f"{rule}, got {kind}")
-
-    names = [exhibit.name for exhibit in exhibits]
+        names.append(exhibit.name)
     if len(set(names)) < len(names) or "/" in "".join(names):
         rule = "must differ and have no /"
         raise ValueError(f"names of exhibits {rule}, got {names}")

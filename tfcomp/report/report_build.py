@@ -366,13 +366,16 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
 def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows settings, coverage and flags."""
     settings = _list_settings(analyses)
-    coverage = list(map(_measure_coverage, analyses))
+    coverage = []
+    texts = {}
+    for analysis in analyses:
+        coverage.append(_measure_coverage(analysis))
+        texts[analysis.name] = analysis.run.description
     tables = [
         make_exhibit("settings", rows=settings),
         make_exhibit("coverage", rows=coverage),
     ]
     finding = verbalize.describe_common(settings)
-    texts = {a.name: a.run.description for a in analyses}
     return make_section("runs", tables, finding, texts)
 
 

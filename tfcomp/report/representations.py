@@ -207,7 +207,8 @@ def _open_parts(
 def _read_in_batches(read: Lookup, points: np.ndarray) -> Arrays:
     """Reads the layers of many combinations, without the images."""
     num_parts = math.ceil(len(points) / BATCH)
-    batches = [read(part) for part in np.array_split(points, num_parts)]
+    parts = np.array_split(points, num_parts)
+    batches = list(map(read, parts))
     arrays = {}
     for key in batches[0]:
         if key != IMAGE:

@@ -89,7 +89,10 @@ def read_scored(
     for name in list_references(references):
         if name not in RIVALS:
             others[IGNORED] = references[name]["ood"]
-    errors = {s: metrics.get(s, {}).get("relative_mse") for s in SUBSETS}
+    errors = {}
+    for subset in SUBSETS:
+        scores = metrics.get(subset, {})
+        errors[subset] = scores.get("relative_mse")
     return ScoredRun(
         setting,
         seed,
@@ -187,8 +190,14 @@ def describe_fits(
         return "No setting has an ID error for every seed."
 
     # A setting without an ID error has not been seen to fit.
-    fitted = [s for s, error in id_errors.items() if error <= FITTED]
-    errors = {s: ood_errors[s] for s in fitted if s in ood_errors}
+    fitted = []
+    errors = {}
+    for setting, error in id_errors.items():
+        if error > FITTED:
+            continue
+        fitted.append(setting)
+        if setting in ood_errors:
+            errors[setting] = ood_errors[setting]
     count = len({*groups, *planned})
     if count == 1:
         return _describe_fit(bool(fitted), list(errors.values()))

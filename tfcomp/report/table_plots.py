@@ -96,20 +96,16 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
                 continue
             # Seeds stay where one lacks the score, so that there is no mean.
             result = estimate(list_by_seed(values), find_limits(name))
-            if result is None:
-                marks += list_marks(
-                    name,
-                    label,
-                    seeds,
-                    math.nan,
-                )
-                continue
-            ends = (result.low, result.high)
+            mean = math.nan
+            ends: tuple[float | None, float | None] = (None, None)
+            if result is not None:
+                mean = result.mean
+                ends = (result.low, result.high)
             marks += list_marks(
                 name,
                 label,
                 seeds,
-                result.mean,
+                mean,
                 ends,
             )
     kind = "mean"

@@ -220,7 +220,10 @@ def list_references(
         scores: Errors of predictors by name and subset; those out of
             distribution decide which one is the best.
     """
-    words = {name: REFERENCES[name] for name in REFERENCES if name in scores}
+    words = {}
+    for name, text in REFERENCES.items():
+        if name in scores:
+            words[name] = text
     ignorant = {}
     for name, errors in scores.items():
         if name.startswith(IGNORANT) and "ood" in errors:
@@ -235,9 +238,10 @@ def format_references(references: Mapping[str, Mapping[str, float]]) -> str:
     """Formats R² of predictors without a network; empty for older runs."""
     scores = {name: references[name] for name in list_references(references)}
     columns = ["id_r2", "ood_r2"]
-    if not any("ood_r2" in row for row in scores.values()):
+    row_names = set().union(*scores.values())
+    if "ood_r2" not in row_names:
         return ""
-    if any("ood_new" in row for row in scores.values()):
+    if "ood_new" in row_names:
         columns.append("ood_new_r2")
 
     text = "\nr2 without a network"
