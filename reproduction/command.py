@@ -51,21 +51,39 @@ def main(name: str, argv: list[str]) -> int:
     """
     arguments = argv[1:]
     program = [f"python -m reproduction.{name}", *arguments]
-    given = {argument.lstrip("-").partition("=")[0] for argument in arguments}
-    if "pack" in given:
-        return command.Command(__doc__, PACK_FLAGS, _pack)(program)
-    if given & {"plan", "run"}:
+    flags = set()
+    for argument in arguments:
+        flag, _, _ = argument.lstrip("-").partition("=")
+        flags.add(flag)
+
+    if "pack" in flags:
+        pack = command.Command(
+            __doc__,
+            PACK_FLAGS,
+            _pack,
+        )
+        return pack(program)
+    if flags & {"plan", "run"}:
         fields = SchedulerOptions.list_settings()
         values = define_settings(fields, make_flags(PLAN_FLAGS))
-        follow = functools.partial(_follow_plan, name=name)
-        return command.Command(__doc__, lambda: values, follow)(program)
+        action = functools.partial(_follow_plan, name=name)
+        follow = command.Command(
+            __doc__,
+            lambda: values,
+            action,
+        )
+        return follow(program)
+
     status = _judge(name, program)
     if command.HELP & set(arguments):
-        title = "With --plan or --run, and those of workers:"
-        print(f"\n{command.format_help(title, make_flags(PLAN_FLAGS))}")
-        title = "With --pack, in place of these:"
-        print(f"\n{command.format_help(title, make_flags(PACK_FLAGS))}")
+        _print_help("With --plan or --run, and those of workers:", PLAN_FLAGS)
+        _print_help("With --pack, in place of these:", PACK_FLAGS)
     return status
+
+
+def _print_help(title: str, table: dict[str, Any]) -> None:
+    text = command.format_help(title, make_flags(table))
+    print(f"\n{text}")
 
 
 def _follow_plan(settings: dict[str, Any], name: str) -> int:
@@ -81,24 +99,35 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
     for line in failures:
         print(f"failed   {line}", file=sys.stderr)
     if name != "thresholds":  # searches write their tables themselves
-        folders = [work.folder for work in works if work.folder.exists()]
-        runs = ",".join(glob.escape(str(folder)) for folder in folders)
+        folders = []
+        for work in works:
+            if work.folder.exists():
+                folders.append(glob.escape(str(work.folder)))
+        runs = ",".join(folders)
         output = settings["output"] or f"{name}_report"
-        program = [f"python -m reproduction.{name}"]
-        _judge(name, [*program, f"--runs={runs}", f"--output={output}"])
-    return 1 if failures else 0
+        program = [
+            f"python -m reproduction.{name}",
+            f"--runs={runs}",
+            f"--output={output}",
+        ]
+        _judge(name, program)
+    return int(bool(failures))
 
 
 def _judge(name: str, program: list[str]) -> int:
+    """Calls the command of a study with a command line."""
     study = importlib.import_module(f"reproduction.{name}.command")
     return study.main(program)
 
 
 def _pack(settings: dict[str, Any]) -> int:
+    """Packs runs, and prints the sizes of the files."""
     check_folder("pack", settings["pack"])
     from reproduction.packing import pack_evidence
 
+    patterns = split_names(settings["runs"])
     output = Path(settings["pack"])
-    for path in pack_evidence(split_names(settings["runs"]), output):
-        print(f"{path.stat().st_size / 1e3:8.0f} kB  {path}")
+    for path in pack_evidence(patterns, output):
+        kilobytes = path.stat().st_size / 1e3
+        print(f"{kilobytes:8.0f} kB  {path}")
     return 0

@@ -21,11 +21,18 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 # These columns follow from the other ones.
-DERIVED = ["study", "folder", "setting", "round"]
+DERIVED = [
+    "study",
+    "folder",
+    "setting",
+    "round",
+]
 
 
 def write_pack(
-    folder: Path, study: str, tables: tuple[DataFrame, DataFrame]
+    folder: Path,
+    study: str,
+    tables: tuple[DataFrame, DataFrame],
 ) -> tuple[Path, bool]:
     """Writes the runs of a study; the same runs give the same bytes.
 
@@ -40,16 +47,20 @@ def write_pack(
     runs, numbers = tables
     # Deep networks first, whose columns have the stages of others in order.
     counts = numbers.groupby("run")["stage"].transform("nunique")
-    order = counts.sort_values(ascending=False, kind="stable").index
-    numbers = numbers.loc[order]
+    counts = counts.sort_values(ascending=False, kind="stable")
+    numbers = numbers.loc[counts.index]
 
-    column = numbers[KEYS[1]].str.cat(numbers[KEYS[2:]], sep="|")
+    first_key, *other_keys = KEYS[1:]
+    column = numbers[first_key].str.cat(numbers[other_keys], sep="|")
     values = numbers["value"]
     texts = values.map(repr).where(values.notna(), NULL)
-    wide = texts.set_axis([numbers["run"], column]).unstack(sort=False)
+    texts = texts.set_axis([numbers["run"], column])
+    wide = texts.unstack(sort=False)
+
     runs = runs.set_index("run").drop(columns=DERIVED)
-    table = runs.dropna(axis=1, how="all").join(wide).fillna("")
-    text = table.sort_values("name").to_csv(index=False, lineterminator="\n")
+    runs = runs.dropna(axis=1, how="all")
+    table = runs.join(wide).fillna("").sort_values("name")
+    text = table.to_csv(index=False, lineterminator="\n")
     path = files.make_folder(folder) / f"{study}{PACK_ENDING}"
     return path, files.write_xz(path, text.encode())
 
@@ -69,25 +80,40 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         RunError: If two sweeps have one name.
     """
     studies = find_studies(patterns)
-    results = read_results(patterns, history=False, without=studies)
+    results = read_results(
+        patterns,
+        history=False,
+        without=studies,
+    )
     runs = results.runs
+    numbers = results.numbers
     if runs.empty and not studies:
         rule = "must match finished runs or studies"
-        raise ConfigError("runs", rule, ",".join(patterns))
+        raise ConfigError(
+            "runs",
+            rule,
+            ",".join(patterns),
+        )
     for study, rows in runs.groupby("study"):
-        if len({Path(folder).parent for folder in rows["folder"]}) > 1:
+        sweeps = {Path(folder).parent for folder in rows["folder"]}
+        if len(sweeps) > 1:
             raise RunError(f"--runs: two sweeps have the name {study}")
     print_left_out(results.notes)
 
     written = []
     for study, rows in runs.groupby("study"):
-        is_own = results.numbers["run"].isin(rows["run"])
-        tables = (rows, results.numbers[is_own])
-        path, is_new = write_pack(output, str(study), tables)
+        is_own = numbers["run"].isin(rows["run"])
+        tables = (rows, numbers[is_own])
+        path, is_new = write_pack(
+            output,
+            str(study),
+            tables,
+        )
         if is_new:
             written.append(path)
     for folder in studies:
+        content = (folder / SEARCHES).read_bytes()
         target = files.make_folder(output / folder.name) / SEARCHES
-        files.write_bytes(target, (folder / SEARCHES).read_bytes())
+        files.write_bytes(target, content)
         written.append(target)
     return written

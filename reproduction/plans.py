@@ -40,10 +40,12 @@ def list_works(plan: Sequence[str], *flags: str) -> list[Workload]:
     """
     works = []
     for pattern in plan:
-        shipped = sorted(map(str, FLAGFILES.glob(f"{pattern}{SUFFIX}")))
+        paths = FLAGFILES.glob(f"{pattern}{SUFFIX}")
+        shipped = sorted(map(str, paths))
         for file in shipped or [pattern]:
-            name = file.rpartition("/")[2]
-            works.append(make_work(name, [f"--flagfile={file}", *flags]))
+            _, _, name = file.rpartition("/")
+            arguments = [f"--flagfile={file}", *flags]
+            works.append(make_work(name, arguments))
     return works
 
 
@@ -56,9 +58,11 @@ def make_work(name: str, arguments: Sequence[str]) -> Workload:
     """
     with redirect_stdout(io.StringIO()):  # notes of the commands
         if name.startswith(THRESHOLD):
-            values = parse_flags(arguments, thresholds.define_flags())
+            flags = thresholds.define_flags()
+            values = parse_flags(arguments, flags)
             return thresholds.make_searches(values)
-        values = parse_flags(arguments, sweep_run.define_flags())
+        flags = sweep_run.define_flags()
+        values = parse_flags(arguments, flags)
         return sweep_run.make_sweep(values)
 
 
@@ -69,13 +73,14 @@ def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
         works: Sweeps and searches.
         options: Where they run.
     """
-    lines = []
+    failures = []
+    count = len(works)
     for number, work in enumerate(works, 1):
         name = work.folder.name
-        print(f"{work.kind} {name} ({number} of {len(works)})", flush=True)
+        print(f"{work.kind} {name} ({number} of {count})", flush=True)
         for line in run_missing(work, options):
-            lines.append(f"{name} {line}")
-    return lines
+            failures.append(f"{name} {line}")
+    return failures
 
 
 def describe_plan(works: Sequence[Workload]) -> str:
@@ -84,5 +89,6 @@ def describe_plan(works: Sequence[Workload]) -> str:
     for work in works:
         count = len(work.items)
         finished = count - len(work.list_missing())
-        rows.append([work.folder.name, str(count), str(finished)])
+        row = [work.folder.name, str(count), str(finished)]
+        rows.append(row)
     return format_rows(rows)

@@ -40,7 +40,10 @@ __all__ = sorted(" ".join(_LAZY.values()).split())
 
 
 def __getattr__(name: str) -> Any:
-    module = next((m for m, n in _LAZY.items() if name in n.split()), "")
+    module = ""
+    for place, names in _LAZY.items():
+        if name in names.split():
+            module = place
     if not module:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from tfcomp.config.errors import name_arguments
@@ -48,11 +51,11 @@ def __getattr__(name: str) -> Any:
 
     is_light = module not in _WITH_TENSORFLOW
     with nullcontext() if is_light else start_tensorflow(is_cli=False):
-        found = pkgutil.resolve_name(f"{__name__}.{module}:{name}")
-    if isinstance(found, FunctionType):
-        found = name_arguments(found)
-    globals()[name] = found  # the same object from now on
-    return found
+        value = pkgutil.resolve_name(f"{__name__}.{module}:{name}")
+    if isinstance(value, FunctionType):
+        value = name_arguments(value)
+    globals()[name] = value  # the same object from now on
+    return value
 
 
 def __dir__() -> list[str]:

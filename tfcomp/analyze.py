@@ -43,7 +43,15 @@ FLAGS = {
 
 
 def analyze_runs(settings: dict[str, Any]) -> int:
-    """Checks the runs, then loads TensorFlow and writes the report."""
+    """Checks the runs, then loads TensorFlow and writes the report.
+
+    Args:
+        settings: The values of `FLAGS`.
+
+    Raises:
+        ConfigError: A flag breaks its rule.
+        RunError: A run cannot be loaded.
+    """
     if settings["measure"]:
         return measure_runs(settings["run"], settings["plugins"])
 
@@ -55,7 +63,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         return 0
 
     paths = _find_runs(settings["run"])
-    configs = [check_run(path) for path in paths]
+    configs = list(map(check_run, paths))
     default = _name_folder(paths, configs)
     for path, config in zip(paths, configs, strict=True):
         admit_plugins(path, config.plugins, settings["plugins"])
@@ -94,7 +102,8 @@ def measure_runs(patterns: str, plugins: str) -> int:
         rule = "must match at least one finished run"
         raise ConfigError("run", rule, patterns)
     missing = [path for path in runs if not is_measured(path)]
-    print(f"{len(runs)} runs, {len(missing)} to measure")
+    count = len(missing)
+    print(f"{len(runs)} runs, {count} to measure")
     if not missing:
         return 0
 
@@ -104,9 +113,10 @@ def measure_runs(patterns: str, plugins: str) -> int:
         from tfcomp.metrics.run_analysis import measure_run
     status = 0
     for number, path in enumerate(missing, 1):
-        print(f"[{number}/{len(missing)}] {path}", flush=True)
+        print(f"[{number}/{count}] {path}", flush=True)
         try:
-            admit_plugins(path, check_run(path).plugins, plugins)
+            config = check_run(path)
+            admit_plugins(path, config.plugins, plugins)
             measure_run(path)
         except (ConfigError, RunError) as error:
             print(f"error: {error}", file=sys.stderr)
@@ -126,7 +136,8 @@ def _find_runs(text: str) -> list[Path]:
             paths += map(Path, match_paths(pattern, "run"))
         else:  # which `check_run` refuses if it does not exist
             paths.append(Path(pattern).expanduser())
-    if len({path.resolve() for path in paths}) < len(paths):
+    places = set(map(Path.resolve, paths))
+    if len(places) < len(paths):
         raise ConfigError("run", "must name different runs", text)
     return paths
 
@@ -134,7 +145,7 @@ def _find_runs(text: str) -> list[Path]:
 def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
     """Returns the folder of a report that no flag names."""
     names = [to_file_name(name) for name, _ in name_runs(configs)]
-    if len({*names}) < len(names):
+    if len(set(names)) < len(names):
         runs = ",".join(map(str, paths))
         raise ConfigError("run", "must name different runs", runs)
     if len(paths) == 1:
@@ -143,10 +154,15 @@ def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
     parent = paths[0].parent
     if all(is_hash(config.run_name) for config in configs):
         parent = parent.parent  # beside the trials of a sweep
-    return parent / f"analysis_{'_'.join(names)[:MAX_LETTERS]}"
+    ending = "_".join(names)[:MAX_LETTERS]
+    return parent / f"analysis_{ending}"
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=analyze_runs)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=analyze_runs,
+)
 
 if __name__ == "__main__":
     exit_on_user_error(main)

@@ -51,7 +51,11 @@ FLAGS = {
 
 
 def compare_runs(settings: dict[str, Any]) -> int:
-    """Prints the table; needs no TensorFlow."""
+    """Prints the table; needs no TensorFlow.
+
+    Raises:
+        ConfigError: The runs have no such score.
+    """
     patterns = split_paths(settings["runs"])
     if settings["tables"]:
         return _write_tables(patterns, settings["tables"])
@@ -80,7 +84,9 @@ def compare_runs(settings: dict[str, Any]) -> int:
 
 
 def tabulate_settings(
-    runs: pd.DataFrame, numbers: pd.DataFrame, scores: Sequence[str]
+    runs: pd.DataFrame,
+    numbers: pd.DataFrame,
+    scores: Sequence[str],
 ) -> pd.DataFrame:
     """Computes statistics of scores over the seeds of each setting.
 
@@ -105,8 +111,8 @@ def tabulate_settings(
             values = numbers.loc[group["run"], score].tolist()
             limits = find_limits(score)
             statistics = seed_statistics.compute_statistics(values, limits)
-            numbers_of = seed_statistics.list_numbers(statistics)
-            for name, number in zip(STATISTICS, numbers_of, strict=True):
+            cells = seed_statistics.list_numbers(statistics)
+            for name, number in zip(STATISTICS, cells, strict=True):
                 row[f"{score} {name}"] = number
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
@@ -115,12 +121,15 @@ def tabulate_settings(
 def _format_markdown(table: pd.DataFrame, scores: Sequence[str]) -> str:
     """Formats a table in Markdown, mean ± standard deviation."""
     columns = list(table.columns)
-    flags = columns[: len(columns) - len(STATISTICS) * len(scores)]
+    num_flags = len(columns) - len(STATISTICS) * len(scores)
+    flags = columns[:num_flags]
     lines = [[*flags, *scores]]
     for row in table.to_dict("records"):
         line = [row[name] for name in flags]
         for score in scores:
-            line.append(_format(row[f"{score} mean"], row[f"{score} sd"]))
+            mean = row[f"{score} mean"]
+            deviation = row[f"{score} sd"]
+            line.append(_format(mean, deviation))
         lines.append(line)
     return seed_statistics.format_rows(lines)
 
@@ -134,14 +143,20 @@ def _format(mean: float | None, deviation: float | None) -> str:
 
 
 def _write_tables(patterns: Sequence[str], output: str) -> int:
+    """Writes all flags and numbers of runs as CSV."""
     check_folder("tables", output)
     tables = tfcomp.read_runs(*patterns)
     folder = make_folder(Path(output))
-    for name, table in zip(("runs", "numbers"), tables, strict=True):
+    names = ("runs", "numbers")
+    for name, table in zip(names, tables, strict=True):
         path = folder / f"{name}.csv"
         write_table(path, table)
         print(f"{len(table):9,} {name:8} {path}")
     return 0
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=compare_runs)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=compare_runs,
+)

@@ -28,7 +28,12 @@ FLAGS = {
 
 
 def score_file(settings: dict[str, Any]) -> int:
-    """Reads the file, prints the scores and writes the report."""
+    """Reads the file, prints the scores and writes the report.
+
+    Raises:
+        ConfigError: A flag breaks its rule.
+        RunError: The file cannot be read, or its content breaks a rule.
+    """
     path = settings.pop("embeddings")
     output = settings.pop("output")
     if not path.endswith(".npz"):
@@ -43,11 +48,20 @@ def score_file(settings: dict[str, Any]) -> int:
         raise
     except ValueError as error:
         raise RunError(f"--embeddings={path}: {error}") from error
-    frame = result.tables["layers"]
-    print(frame[SHOWN].to_string(index=False, float_format="{:.4g}".format))
+
+    layers_table = result.tables["layers"][SHOWN]
+    text = layers_table.to_string(
+        index=False,
+        float_format="{:.4g}".format,
+    )
+    print(text)
     if output:
         print(f"report  {result.write_report(output)}")
     return 0
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=score_file)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=score_file,
+)

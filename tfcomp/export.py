@@ -28,7 +28,12 @@ FLAGS = {
 
 
 def export_formats(settings: dict[str, Any]) -> int:
-    """Checks the settings, then loads TensorFlow and writes the formats."""
+    """Checks the settings, then loads TensorFlow and writes the formats.
+
+    Raises:
+        ConfigError: A flag breaks its rule.
+        RunError: The run cannot be loaded.
+    """
     if not settings["run"]:
         raise ConfigError("run", "must name a run folder", "")
     path = Path(os.path.expanduser(settings["run"]))
@@ -40,6 +45,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     check_folder("output", str(folder))
     names = split_names(settings["format"])
     check_formats(names)
+
     with start_tensorflow():
         from tfcomp.models.loading import load_run
 
@@ -48,15 +54,23 @@ def export_formats(settings: dict[str, Any]) -> int:
             print(f"{name:12}{write_format(run, name, folder)}")
 
         # Formats of earlier calls stay in the folder, and in the card.
-        calls = [
-            FORMATS.get(name).load().call
-            for name in FORMATS.names()
-            if (folder / name).exists()
-        ]
-        card = format_model_card(run.config, run.dataset, run.metrics, calls)
+        calls = []
+        for name in FORMATS.names():
+            if (folder / name).exists():
+                calls.append(FORMATS.get(name).load().call)
+        card = format_model_card(
+            run.config,
+            run.dataset,
+            run.metrics,
+            calls,
+        )
         write_text(folder / CARD_FILE, card)
     print(f"{'card':12}{folder / CARD_FILE}")
     return 0
 
 
-main = Command(purpose=__doc__, table=FLAGS, action=export_formats)
+main = Command(
+    purpose=__doc__,
+    table=FLAGS,
+    action=export_formats,
+)

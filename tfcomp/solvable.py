@@ -59,7 +59,8 @@ def solve(settings: dict[str, Any]) -> int:
     for name, line in lines.items():
         if line:
             print(f"{name}: {line}")
-    print(format_references(facts.get("references", {})).lstrip("\n"))
+    references = format_references(facts.get("references", {}))
+    print(references.lstrip("\n"))
     return 0
 
 
@@ -132,4 +133,8 @@ def define_flags() -> flags.FlagValues:
     return make_flags(FLAGS, define_run_flags())
 
 
-main = Command(purpose=__doc__, table=define_flags, action=solve)
+main = Command(
+    purpose=__doc__,
+    table=define_flags,
+    action=solve,
+)

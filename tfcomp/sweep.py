@@ -36,7 +36,12 @@ from tfcomp.train import format_arguments
 
 
 def run_trials(values: dict[str, Any]) -> int:
-    """Runs missing trials; prints scores and failures."""
+    """Runs missing trials; prints scores and failures.
+
+    Raises:
+        ConfigError: A flag breaks its rule.
+        RunError: Another command works in the folder, or no worker starts.
+    """
     options = SchedulerOptions.from_flags(values)
     sweep = make_sweep(values)
     check_run_folders(values)
@@ -70,10 +75,14 @@ def run_sweep(
     Returns:
         The folder with `summary.csv` and the other tables; `trials.csv` has
         the reason of a trial that failed.
+
+    Raises:
+        ConfigError: A combination of the grid breaks a rule.
+        RunError: The sweep cannot begin, or was stopped.
     """
     arguments = format_arguments(flagfiles, settings)
     for names, values in (grid or {}).items():
-        quoted = ",".join(f'"{value}"' for value in values)
+        quoted = ",".join(map('"{}"'.format, values))
         arguments.append(f"--grid={names}={quoted}")
 
     flags = parse_flags(arguments, define_flags())
@@ -103,10 +112,12 @@ def run_sweep(
 def _report_models(trials: Sequence[Trial]) -> None:
     """Names a command for trials without a SavedModel."""
     # They failed, or ended before `--export` was asked for.
-    lost = [t for t in trials if not list_versions(t.config.export_path)]
+    lost = []
+    for trial in trials:
+        if not list_versions(trial.config.export_path):
+            lost.append(shlex.quote(str(trial.path)))
     if lost:
-        run = shlex.quote(str(lost[0].path))
-        print(f"no SavedModel of {len(lost)}: tfcomp export --run={run}")
+        print(f"no SavedModel of {len(lost)}: tfcomp export --run={lost[0]}")
 
 
 def format_summary(folder: Path) -> str:
@@ -118,9 +129,13 @@ def format_summary(folder: Path) -> str:
     for row in read_csv(path):  # pandas would take a second
         flags = itertools.takewhile(lambda name: name != "score", row)
         setting = " ".join(f"{name}={row[name]}" for name in flags)
-        numbers = [f"{float(row[n]):.3g}" for n in ("mean", "sd") if row[n]]
+        cell = "-"
+        if row["mean"]:
+            cell = f"{float(row['mean']):.3g}"
+        if row["sd"]:
+            cell += f" ± {float(row['sd']):.3g}"
         cells = table.setdefault(setting, {})
-        cells[row["score"]] = " ± ".join(numbers) or "-"
+        cells[row["score"]] = cell
 
     scores = list(list_leading("image"))
     width = max(map(len, table), default=0)

@@ -44,7 +44,12 @@ MARGIN = 13  # characters before a fact
 
 
 def train(settings: dict[str, Any]) -> int:
-    """Trains and prints the scores, or writes the examples of a run."""
+    """Trains and prints the scores, or writes the examples of a run.
+
+    Raises:
+        ConfigError: Settings contradict each other or exceed this machine.
+        RunError: The run folder cannot be used, or training diverges.
+    """
     writes_examples = settings.pop("materialize")
     config = make_config(settings)
     if writes_examples:
@@ -110,7 +115,12 @@ def train_run(
 def format_arguments(
     flagfiles: Sequence[str], settings: Mapping[str, Any]
 ) -> list[str]:
-    """Returns the words of a command line, from arguments of Python."""
+    """Returns the words of a command line, from arguments of Python.
+
+    Args:
+        flagfiles: Paths, or names of shipped ones.
+        settings: Values by flag.
+    """
     arguments = [f"--flagfile={name}" for name in flagfiles]
     for name, value in settings.items():
         arguments.append(f"--{name}={value}")
@@ -162,7 +172,11 @@ def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
         if fact:
             head = f"{name:{MARGIN}}"
             indent = " " * MARGIN
-            text = textwrap.fill(head + fact, WIDTH, subsequent_indent=indent)
+            text = textwrap.fill(
+                head + fact,
+                WIDTH,
+                subsequent_indent=indent,
+            )
             lines.append(text)
     for name, place in _list_places(config).items():
         if place:

@@ -25,7 +25,12 @@ MIN_FITTED = 0.5  # share of the runs
 DISTINCT = "heart,triangle,l"
 UNDETERMINED = "sprites, undetermined"
 # Flags that decide the images of a split.
-IMAGE_FLAGS = ["grid_size", "num_positions", "sigma", "data_hash"]
+IMAGE_FLAGS = [
+    "grid_size",
+    "num_positions",
+    "sigma",
+    "data_hash",
+]
 SCORES = "^(id|ood|r2|references|certificate)/"
 
 
@@ -46,7 +51,8 @@ def read_table(results: Results) -> pd.DataFrame:
     is_copied = table["dataset"] == "sprites"
     if "sprite_shapes" in table:
         is_copied &= table["sprite_shapes"] != DISTINCT
-    table = table[~is_copied & ~table["train_all"].astype(bool)].copy()
+    is_control = table["train_all"].astype(bool)
+    table = table[~is_copied & ~is_control].copy()
     if table.empty:
         return table
 
@@ -65,8 +71,10 @@ def read_table(results: Results) -> pd.DataFrame:
         # mean image, which other runs on the same images recorded.
         error = table[f"{subset}/relative_mse"]
         r2 = table[f"r2/{subset}"]
-        mean_error = (error / (1 - r2)).groupby(images).transform("median")
-        table[f"r2/{subset}"] = r2.fillna(1 - error / mean_error)
+        mean_errors = error / (1 - r2)
+        mean_error = mean_errors.groupby(images).transform("median")
+        missing = 1 - error / mean_error
+        table[f"r2/{subset}"] = r2.fillna(missing)
     table["mean_error"] = mean_error
     return table
 
@@ -85,7 +93,17 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
         for decoder, own in runs.groupby("model"):
             own = keep_setting(own)
             fitted = select_fitted(own)
-            number = estimate(fitted["r2/ood"], "mean", AT_MOST_ONE)
+            number = estimate(
+                fitted["r2/ood"],
+                "mean",
+                AT_MOST_ONE,
+            )
+            answer = decide(
+                number,
+                bound,
+                tried=len(own),
+                fitted=len(fitted),
+            )
             row = {
                 "family": family,
                 "split": split,
@@ -97,7 +115,7 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
                 "high": number.high,
                 "predictor": predictors.idxmax(),
                 "predictor_r2": bound,
-                "composes": decide(number, bound, len(own), len(fitted)),
+                "composes": answer,
             }
             rows.append(row)
     return pd.DataFrame(rows)
@@ -106,12 +124,14 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
 def keep_setting(runs: pd.DataFrame) -> pd.DataFrame:
     """Keeps the setting with the most runs, in the order of seeds."""
     setting = runs["setting"].mode().iloc[0]
-    return runs[runs["setting"] == setting].sort_values("seed")
+    is_kept = runs["setting"] == setting
+    return runs[is_kept].sort_values("seed")
 
 
 def select_fitted(runs: pd.DataFrame) -> pd.DataFrame:
     """Keeps the runs that fit, by seed."""
-    return runs[runs["r2/id"] > MIN_ID_R2].set_index("seed")
+    is_fitted = runs["r2/id"] > MIN_ID_R2
+    return runs[is_fitted].set_index("seed")
 
 
 def read_predictors(runs: pd.DataFrame) -> pd.Series:
@@ -127,8 +147,20 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     return predictors
 
 
-def decide(number: Interval, bound: float, tried: int, fitted: int) -> str:
-    """Answers if a decoder composes: yes, no, open, or not fitted."""
+def decide(
+    number: Interval,
+    bound: float,
+    tried: int,
+    fitted: int,
+) -> str:
+    """Answers if a decoder composes: yes, no, open, or not fitted.
+
+    Args:
+        number: Its R² over seeds.
+        bound: The largest R² of predictors without a network.
+        tried: The number of runs.
+        fitted: The number of them that fit.
+    """
     if fitted == 0:
         return "not fitted"
     if fitted < MIN_FITTED * tried:
@@ -148,15 +180,20 @@ def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         seeds fit on all splits of the family.
     """
     families = []
-    for (family, decoder), own in rows.groupby(["family", "decoder"]):
-        is_own = (table["family"] == family) & (table["model"] == decoder)
+    for (family, decoder), splits in rows.groupby(["family", "decoder"]):
+        is_family = table["family"] == family
+        is_decoder = table["model"] == decoder
         columns = {}
-        for split, runs in table[is_own].groupby("split"):
+        for split, runs in table[is_family & is_decoder].groupby("split"):
             fitted = select_fitted(keep_setting(runs))
             # Splits were run with different seeds: the first ones are paired.
             columns[split] = fitted["r2/ood"].reset_index(drop=True)
         means = pd.DataFrame(columns).mean(axis=1, skipna=False)
-        number = estimate(means.dropna(), "mean", AT_MOST_ONE)
+        number = estimate(
+            means.dropna(),
+            "mean",
+            AT_MOST_ONE,
+        )
         if number.n < MIN_SEEDS:
             number = Interval()
         row = {
@@ -165,9 +202,9 @@ def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
             "r2": number.mean,
             "low": number.low,
             "high": number.high,
-            "predictor_r2": own["predictor_r2"].mean(),
-            "composing": (own["composes"] == "yes").sum(),
-            "splits": len(own),
+            "predictor_r2": splits["predictor_r2"].mean(),
+            "composing": (splits["composes"] == "yes").sum(),
+            "splits": len(splits),
         }
         families.append(row)
     return pd.DataFrame(families)

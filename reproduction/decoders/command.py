@@ -31,7 +31,11 @@ FLAGS = {
 
 
 def compare_decoders(settings: dict[str, Any]) -> int:
-    """Judges runs; writes the table, the figure and the page."""
+    """Judges runs; writes the table, the figure and the page.
+
+    Raises:
+        ConfigError: A flag breaks its rule, or there are no such runs.
+    """
     check_folder("output", settings["output"])
     # Imported here: bad flags must be answered without pandas.
     from reproduction.decoders import cells, page
@@ -41,12 +45,20 @@ def compare_decoders(settings: dict[str, Any]) -> int:
     table = cells.read_table(results)
     if table.empty:
         rule = "must match finished runs without --train_all"
-        raise ConfigError("runs", rule, settings["runs"])
+        raise ConfigError(
+            "runs",
+            rule,
+            settings["runs"],
+        )
 
     rows = cells.judge_splits(table)
     families = cells.average_families(table, rows)
     output = make_folder(Path(settings["output"]))
-    text = rows.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    text = rows.to_csv(
+        index=False,
+        float_format="%.6g",
+        lineterminator="\n",
+    )
     write_text(output / "decoders.csv", text)
     write_text(output / "decoders.md", page.render_page(rows, families))
     write_bytes(output / "decoders.png", page.plot_families(families))

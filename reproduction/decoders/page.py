@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 
 from tfcomp.figures.exhibits import figure_to_png, make_figure, use_own_style
 
@@ -21,35 +21,63 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
         families: The result of `average_families`.
     """
     names = sorted(set(families["family"]))
-    lines = [["decoder", *names], ["---"] * (len(names) + 1)]
+    rule = ["---"] * (len(names) + 1)
+    lines = [["decoder", *names], rule]
     for decoder in list_decoders(families):
-        cells = [format_cell(families, family, decoder) for family in names]
-        lines.append([f"`{decoder}`", *cells])
-    bounds = []
+        line = [f"`{decoder}`"]
+        for family in names:
+            line.append(
+                format_cell(
+                    families,
+                    family,
+                    decoder,
+                )
+            )
+        lines.append(line)
+
+    last_line = ["best predictor without a network"]
     for family in names:
-        splits = rows[rows["family"] == family].drop_duplicates("split")
-        bounds.append(f"{splits['predictor_r2'].mean():.2f}")
-    lines.append(["best predictor without a network", *bounds])
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return TEMPLATE.read_text("utf-8").replace("{table}", table)
+        is_family = rows["family"] == family
+        splits = rows[is_family].drop_duplicates("split")
+        mean = splits["predictor_r2"].mean()
+        last_line.append(f"{mean:.2f}")
+    lines.append(last_line)
+
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    template = TEMPLATE.read_text("utf-8")
+    return template.replace("{table}", table)
 
 
 def list_decoders(families: pd.DataFrame) -> list[str]:
     """Lists decoders, those that compose on most splits first."""
     counts = families.groupby("decoder")["composing"].sum()
-    return list(counts.sort_values(ascending=False, kind="stable").index)
+    counts = counts.sort_values(ascending=False, kind="stable")
+    return list(counts.index)
 
 
-def format_cell(families: pd.DataFrame, family: str, decoder: str) -> str:
-    """Formats R² with its interval, and on how many splits it composes."""
-    is_asked = (families["family"] == family) & (families["decoder"] == decoder)
-    if not is_asked.any():
+def format_cell(
+    families: pd.DataFrame,
+    family: str,
+    decoder: str,
+) -> str:
+    """Formats R² with its interval, and on how many splits it composes.
+
+    Args:
+        families: The result of `average_families`.
+        family: A family of splits.
+        decoder: The name of a decoder, which may have no runs there.
+    """
+    is_family = families["family"] == family
+    is_decoder = families["decoder"] == decoder
+    rows = families[is_family & is_decoder].to_dict("records")
+    if not rows:
         return ""
-    row = families[is_asked].iloc[0]
+    (row,) = rows
     count = f"{row['composing']}/{row['splits']}"
-    if pd.isna(row["low"]):
+    low = row["low"]
+    if pd.isna(low):
         return f"–; {count}"
-    interval = f"[{row['low']:.2f}, {row['high']:.2f}]"
+    interval = f"[{low:.2f}, {row['high']:.2f}]"
     return f"{row['r2']:.2f} {interval}; {count}"
 
 
@@ -62,24 +90,36 @@ def plot_families(families: pd.DataFrame) -> bytes:
     """
     names = sorted(set(families["family"]))
     decoders = list_decoders(families)[::-1]
-    size = (1.9 * len(names) + 1.4, 0.26 * len(decoders) + 1.2)
-    figure = make_figure(size, layout="constrained")
-    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    width = 1.9 * len(names) + 1.4
+    height = 0.26 * len(decoders) + 1.2
+
+    figure = make_figure((width, height))
+    grid = figure.subplots(
+        ncols=len(names),
+        sharey=True,
+        squeeze=False,
+    )
+    panels = grid[0]
     for axes, family in zip(panels, names, strict=True):
-        own = families[families["family"] == family]
-        own = own.set_index("decoder").reindex(decoders)
-        _plot_panel(axes, own)
+        is_family = families["family"] == family
+        rows = families[is_family].set_index("decoder")
+        _plot_panel(axes, rows.reindex(decoders))
         axes.set_title(family)
     panels[0].set_yticks(range(len(decoders)), decoders)
     figure.supxlabel("R² of held-out images; line: best predictor")
-    return figure_to_png(figure, num_colors=64, dpi=110)
+    return figure_to_png(
+        figure,
+        num_colors=64,
+        dpi=110,
+    )
 
 
-def _plot_panel(axes: Any, own: pd.DataFrame) -> None:
-    places = range(len(own))
-    r2 = own["r2"].clip(lower=MIN_R2)
-    low = own["low"].clip(lower=MIN_R2)
-    high = own["high"].clip(lower=MIN_R2)
+def _plot_panel(axes: Axes, rows: pd.DataFrame) -> None:
+    """Plots R² with intervals, a row for each decoder."""
+    places = range(len(rows))
+    r2 = rows["r2"].clip(lower=MIN_R2)
+    low = rows["low"].clip(lower=MIN_R2)
+    high = rows["high"].clip(lower=MIN_R2)
     axes.errorbar(
         r2,
         places,
@@ -88,7 +128,12 @@ def _plot_panel(axes: Any, own: pd.DataFrame) -> None:
         markersize=4,
         color="#2166ac",
     )
-    axes.axvline(own["predictor_r2"].mean(), color="#b2182b")
-    axes.axvline(0, color="#cccccc", zorder=0)
+    predictor_r2 = rows["predictor_r2"].mean()
+    axes.axvline(predictor_r2, color="#b2182b")
+    axes.axvline(
+        0,
+        color="#cccccc",
+        zorder=0,
+    )
     axes.set_xlim(MIN_R2 - 0.1, 1.1)
-    axes.set_ylim(-0.6, len(own) - 0.4)
+    axes.set_ylim(-0.6, len(rows) - 0.4)

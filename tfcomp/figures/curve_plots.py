@@ -42,7 +42,8 @@ ROW_HEIGHT = 0.30  # of a forest
 
 
 def join_curves(
-    curves: Mapping[tuple[str, str], pd.DataFrame], x: str = "x"
+    curves: Mapping[tuple[str, str], pd.DataFrame],
+    x: str = "x",
 ) -> pd.DataFrame:
     """Joins curves to one table.
 
@@ -51,10 +52,12 @@ def join_curves(
             column `mean`, and `low` and `high` of intervals.
         x: Name of the column of places, `x` or `stage`.
     """
-    table = pd.concat(curves).rename_axis(["panel", "line", x]).reset_index()
+    joined = pd.concat(curves)
+    table = joined.rename_axis(["panel", "line", x]).reset_index()
     ends = [end for end in ("low", "high") if end in table]
-    numbers = table[["mean", *ends]].astype(float)
-    table[["mean", *ends]] = numbers.where(np.isfinite(numbers))
+    columns = ["mean", *ends]
+    numbers = table[columns].astype(float)
+    table[columns] = numbers.where(np.isfinite(numbers))
     unknown = [end for end in ends if table[end].isna().all()]
     return table.drop(columns=unknown)
 
@@ -64,7 +67,6 @@ def draw_curves(
     *,
     xlabel: str,
     ylabel: str,
-    title: str = "",
     logy: bool = False,
     shaded: tuple[float, float] | None = None,
 ) -> Plot:
@@ -74,22 +76,22 @@ def draw_curves(
         table: A column for each line.
         xlabel: The label of the index.
         ylabel: The label of the numbers.
-        title: The title of the figure.
         logy: Whether the numbers have a logarithmic axis.
         shaded: Ends of the interval of the index that was held out.
     """
-    curves = {
-        (ylabel, str(name)): column.to_frame("mean")
-        for name, column in table.items()
-    }
+    lines = [str(name) for name in table]
+    curves = {}
+    for line, (_, column) in zip(lines, table.items(), strict=True):
+        curves[ylabel, line] = column.to_frame("mean")
     points = join_curves(curves)
+
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
-    _draw_lines(axes, points, list(map(str, table)), logy)
+    _draw_lines(axes, points, lines, logy)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
-    return exhibits.finish_figure(figure, title, lambda: points)
+    return exhibits.finish_figure(figure, "", lambda: points)
 
 
 def draw_curve_panels(
@@ -97,7 +99,6 @@ def draw_curve_panels(
     *,
     xlabel: str,
     log: Collection[str] = (),
-    floors: Mapping[str, float] | None = None,
 ) -> Plot:
     """Draws curves with bands, a panel for each quantity.
 
@@ -105,20 +106,15 @@ def draw_curve_panels(
         table: A result of `join_curves`.
         xlabel: The label of x.
         log: The panels with logarithmic axes.
-        floors: Numbers of panels below which nothing is shown.
     """
     panels = list(table["panel"].unique())
     lines = list(table["line"].unique())
     width = PANEL_WIDTH * len(panels) + 0.4
-    figure = exhibits.make_figure((width, 3.2))
-    grid = figure.subplots(ncols=len(panels), squeeze=False)[0]
-    for axes, panel in zip(grid, panels, strict=True):
+
+    figure, row = exhibits.make_row((width, 3.2), len(panels))
+    for axes, panel in zip(row, panels, strict=True):
         points = table[table["panel"] == panel]
         _draw_lines(axes, points, lines, panel in log)
-        if floors and panel in floors:
-            floor = floors[panel]
-            low, high = axes.get_ylim()
-            axes.set_ylim(max(low, floor), max(high, floor + 1))
         axes.set_xlabel(xlabel)
         exhibits.add_panel_title(axes, panel, PANEL_WIDTH)
     return exhibits.finish_figure(figure, "", lambda: table)
@@ -144,20 +140,27 @@ def draw_stage_panels(
     points = table.assign(x=table["stage"].map(stages.index))
 
     width = max(1.3 * STAGE_HEIGHT, 0.36 * len(stages))
-    figure = exhibits.make_figure(
-        (len(panels) * width + 1.0, STAGE_HEIGHT + 0.6)
+    figure, row = exhibits.make_row(
+        size=(len(panels) * width + 1.0, STAGE_HEIGHT + 0.6),
+        count=len(panels),
+        sharey=True,
     )
-    grid = figure.subplots(ncols=len(panels), sharey=True, squeeze=False)[0]
-    for axes, panel in zip(grid, panels, strict=True):
-        _draw_lines(axes, points[points["panel"] == panel], lines)
+    for axes, panel in zip(row, panels, strict=True):
+        panel_points = points[points["panel"] == panel]
+        _draw_lines(axes, panel_points, lines)
         exhibits.add_panel_title(axes, panel, width)
-        axes.set_xticks(range(len(stages)), stages, **SLANTED)
+        axes.set_xticks(
+            range(len(stages)),
+            stages,
+            **SLANTED,
+        )
         axes.set_xlim(-0.4, len(stages) - 0.6)
-    grid[0].set_ylabel(ylabel)
+    row[0].set_ylabel(ylabel)
+
     if limits is not None:
         low, high = limits
         margin = 0.03 * (high - low)
-        grid[0].set_ylim(low - margin, high + margin)
+        row[0].set_ylim(low - margin, high + margin)
     return exhibits.finish_figure(figure, "", lambda: table)
 
 
@@ -178,13 +181,18 @@ def merge_stages(lists: Collection[Sequence[str]]) -> list[str]:
 
 
 def _draw_lines(
-    axes: Axes, points: pd.DataFrame, names: Sequence[str], is_log: bool = False
+    axes: Axes,
+    points: pd.DataFrame,
+    names: Sequence[str],
+    is_log: bool = False,
 ) -> None:
     """Draws lines that look as their place among the names says."""
     if (points["x"] % 1 == 0).all():
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     lowest = np.finfo(float).tiny if is_log else -np.inf
-    size = exhibits.scale_text(0.8 * matplotlib.rcParams["lines.markersize"])
+    markersize = matplotlib.rcParams["lines.markersize"]
+    size = exhibits.scale_text(0.8 * markersize)
+
     for name, rows in points.groupby("line", sort=False):
         x = rows["x"]
         mean = rows["mean"].where(rows["mean"] >= lowest)
@@ -225,7 +233,11 @@ def get_line_style(index: int) -> dict[str, Any]:
     cycle = matplotlib.rcParams["axes.prop_cycle"]
     if cycle != matplotlib.rcParamsDefault["axes.prop_cycle"]:
         looks.update(cycle.by_key())
-    return {name: each[index % len(each)] for name, each in looks.items()}
+
+    style = {}
+    for name, choices in looks.items():
+        style[name] = choices[index % len(choices)]
+    return style
 
 
 def finish_axes(axes: Axes) -> None:
@@ -235,7 +247,11 @@ def finish_axes(axes: Axes) -> None:
     axes.spines[["right", "top"]].set_visible(False)
 
 
-def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
+def set_log_scale(
+    axes: Axes,
+    numbers: pd.Series,
+    direction: str = "y",
+) -> None:
     """Makes an axis logarithmic, which ends near the numbers above 0.
 
     Args:
@@ -257,8 +273,18 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
 
 
-def shade_interval(axes: Axes, low: float, high: float) -> None:
-    """Shades the values of x that were held out."""
+def shade_interval(
+    axes: Axes,
+    low: float,
+    high: float,
+) -> None:
+    """Shades the values of x that were held out.
+
+    Args:
+        axes: The axes.
+        low: The smallest of these values.
+        high: The largest.
+    """
     axes.axvspan(
         low,
         high,
@@ -288,10 +314,22 @@ def list_marks(
     place = {"panel": panel, "row": row}
     marks: list[dict[str, Any]] = []
     for seed in seeds:
-        marks.append({**place, "mark": "seed", "value": seed})
+        marks.append(
+            {
+                **place,
+                "mark": "seed",
+                "value": seed,
+            }
+        )
     low, high = ends
     marks.append(
-        {**place, "mark": "mean", "value": mean, "low": low, "high": high}
+        {
+            **place,
+            "mark": "mean",
+            "value": mean,
+            "low": low,
+            "high": high,
+        }
     )
     return marks
 
@@ -309,61 +347,103 @@ def draw_forest(
         log: The panels with logarithmic axes.
         mean: The name of the means in the legend.
     """
-    table = pd.DataFrame(marks)
-    table = table.astype({"value": float, "low": float, "high": float})
+    table = pd.DataFrame(marks).astype(
+        {
+            "value": float,
+            "low": float,
+            "high": float,
+        }
+    )
     panels = list(table["panel"].unique())
     rows = list(table["row"].unique())
     labels = [textwrap.fill(row, 34) for row in rows]
-    width = 2.8 * len(panels) + 0.085 * max(map(len, rows)) + 0.6
+    longest = max(map(len, rows))
+    width = 2.8 * len(panels) + 0.085 * longest + 0.6
     height = ROW_HEIGHT * len(rows) + 1.2
-    figure = exhibits.make_figure((width, height))
-    grid = figure.subplots(ncols=len(panels), sharey=True, squeeze=False)[0]
-    small = exhibits.scale_text(9)
+
+    figure, grid = exhibits.make_row(
+        size=(width, height),
+        count=len(panels),
+        sharey=True,
+    )
     for axes, panel in zip(grid, panels, strict=True):
         panel_marks = table[table["panel"] == panel]
         for name, row in panel_marks.groupby("row", sort=False):
-            _draw_row(axes, rows.index(name), row, mean)
-        finish_axes(axes)
-        axes.grid(visible=False, axis="y")
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        axes.tick_params(axis="x", labelsize=small)
-        axes.set_yticks(range(len(rows)), labels, fontsize=small)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel(textwrap.fill(panel, 30), fontsize=small)
+            _draw_row(
+                axes,
+                rows.index(name),
+                row,
+                mean,
+            )
+
+        _label_forest(axes, panel, labels)
         if panel in log:
             is_seed = panel_marks["mark"] == "seed"
-            set_log_scale(axes, panel_marks.loc[is_seed, "value"], "x")
+            seeds = panel_marks.loc[is_seed, "value"]
+            set_log_scale(axes, seeds, direction="x")
     return exhibits.finish_figure(figure, "", lambda: table)
 
 
-def _draw_row(axes: Axes, place: int, marks: pd.DataFrame, label: str) -> None:
+def _label_forest(
+    axes: Axes,
+    title: str,
+    rows: Sequence[str],
+) -> None:
+    """Names the score below a panel, and the settings beside it."""
+    finish_axes(axes)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    size = exhibits.scale_text(9)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=size)
+    axes.set_yticks(
+        range(len(rows)),
+        rows,
+        fontsize=size,
+    )
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel(textwrap.fill(title, 30), fontsize=size)
+
+
+def _draw_row(
+    axes: Axes,
+    place: int,
+    marks: pd.DataFrame,
+    label: str,
+) -> None:
+    """Draws the seeds of a setting, their mean, and its interval."""
     color = get_line_style(0)["color"]
     is_seed = marks["mark"] == "seed"
     seeds = marks.loc[is_seed, "value"]
     if len(seeds):
-        heights = place + np.linspace(-0.14, 0.14, len(seeds))
-        size = exhibits.scale_text(3.5)
+        offsets = np.linspace(
+            -0.14,
+            0.14,
+            len(seeds),
+        )
         axes.plot(
             seeds,
-            heights,
+            place + offsets,
             "o",
             color="0.55",
-            ms=size,
+            ms=exhibits.scale_text(3.5),
             label="a seed",
         )
 
     (mean,) = marks[~is_seed].to_dict("records")
     ends = [mean["low"], mean["high"]]
     if np.isfinite(ends).all():
-        linewidth = exhibits.scale_text(2.2)
-        axes.plot(ends, [place, place], color=color, lw=linewidth)
-    size = exhibits.scale_text(6)
+        axes.plot(
+            ends,
+            [place, place],
+            color=color,
+            lw=exhibits.scale_text(2.2),
+        )
     axes.plot(
         [mean["value"]],
         [place],
         "D",
         color=color,
-        ms=size,
+        ms=exhibits.scale_text(6),
         label=label,
     )

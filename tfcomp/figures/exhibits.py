@@ -25,7 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from tfcomp.config.errors import ConfigError
@@ -42,11 +42,19 @@ MIN_SHARE = 0.5  # of the height, however narrow a figure is
 # nor keeps titles of neighboring axes apart.
 LETTERS_PER_INCH = 10
 # Times and versions in a file would make equal results look different.
-_PDF_METADATA = {"CreationDate": None, "Creator": None, "Producer": None}
+_PDF_METADATA = {
+    "CreationDate": None,
+    "Creator": None,
+    "Producer": None,
+}
 # LaTeX, which a user may have turned on, cannot set names with underscores.
 WITHOUT_LATEX: Any = {"text.usetex": False}
 # Journals refuse fonts of type 3, matplotlib's default.
-_SAVING: Any = {"pdf.fonttype": 42, "ps.fonttype": 42, **WITHOUT_LATEX}
+_SAVING: Any = {
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    **WITHOUT_LATEX,
+}
 # Width and largest height of the figures that are made now, in inches.
 _room: ContextVar[tuple[float, float] | None] = ContextVar("room", default=None)
 
@@ -81,7 +89,10 @@ def use_own_style() -> Iterator[None]:
 
 
 @contextmanager
-def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
+def fit_width(
+    width: Width,
+    height: float = math.inf,
+) -> Iterator[None]:
     """Makes the figures of a `with` block fit a place in print.
 
     Args:
@@ -113,7 +124,10 @@ def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
         _room.reset(token)
 
 
-def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
+def make_figure(
+    size: tuple[float, float],
+    layout: Any = "constrained",
+) -> Plot:
     """Makes a figure of a size in inches, or as `fit_width` asks.
 
     Args:
@@ -131,22 +145,71 @@ def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
 
 
 def make_panels(
-    shape: tuple[int, int], size: tuple[float, float], pad: float
+    shape: tuple[int, int],
+    size: tuple[float, float],
+    pad: float,
 ) -> tuple[Plot, NDArray[np.object_]]:
-    """Makes a figure and its panels of a fixed aspect, `[rows, columns]`."""
-    engine = ConstrainedLayoutEngine(compress=True, w_pad=pad, h_pad=pad)
+    """Makes a figure and its panels of a fixed aspect.
+
+    Args:
+        shape: The numbers of rows and of columns.
+        size: Width and height of the figure in inches.
+        pad: Inches around a panel.
+
+    Returns:
+        The figure, and its axes [rows, columns].
+    """
+    engine = ConstrainedLayoutEngine(
+        compress=True,
+        w_pad=pad,
+        h_pad=pad,
+    )
     figure = make_figure(size, engine)
     return figure, figure.subplots(*shape, squeeze=False)
 
 
+def make_row(
+    size: tuple[float, float],
+    count: int,
+    sharey: bool = False,
+) -> tuple[Plot, list[Axes]]:
+    """Makes a figure and its panels in a row.
+
+    Args:
+        size: Width and height of the figure in inches.
+        count: The number of panels.
+        sharey: Whether they have one y axis.
+    """
+    figure = make_figure(size)
+    grid = figure.subplots(
+        ncols=count,
+        sharey=sharey,
+        squeeze=False,
+    )
+    return figure, list(grid[0])
+
+
 def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
-    """Returns (rows, columns): the fewest rows, of similar length."""
+    """Returns (rows, columns): the fewest rows, of similar length.
+
+    Args:
+        count: The number of panels.
+        max_columns: The most panels of a row.
+    """
     num_rows = math.ceil(count / max_columns)
     return num_rows, math.ceil(count / num_rows)
 
 
-def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
-    """Keeps the first panels of a grid, row by row, and removes the others."""
+def keep_panels(
+    grid: NDArray[np.object_],
+    count: int,
+) -> list[Axes]:
+    """Keeps the first panels of a grid, row by row, and removes the others.
+
+    Args:
+        grid: Axes [rows, columns].
+        count: The number of panels that are kept.
+    """
     panels = list(grid.ravel())
     for axes in panels[count:]:
         axes.remove()
@@ -158,13 +221,26 @@ def scale_text(points: float) -> float:
     return points / rcParamsDefault["font.size"] * rcParams["font.size"]
 
 
-def add_panel_title(axes: Axes, title: str, width: float) -> None:
-    """Writes the title of one panel of a width in inches."""
-    axes.set_title(_wrap(title, width), fontsize=scale_text(11))
+def add_panel_title(
+    axes: Axes,
+    title: str,
+    width: float,
+) -> None:
+    """Writes the title of one panel.
+
+    Args:
+        axes: The panel.
+        title: Its title, which is wrapped.
+        width: Its width in inches.
+    """
+    text = _wrap(title, width)
+    axes.set_title(text, fontsize=scale_text(11))
 
 
 def finish_figure(
-    figure: Plot, title: str, tabulate: Callable[[], pd.DataFrame]
+    figure: Plot,
+    title: str,
+    tabulate: Callable[[], pd.DataFrame],
 ) -> Plot:
     """Adds title, legend and table, and settles the layout; the last step.
 
@@ -181,9 +257,8 @@ def finish_figure(
     for artist in figure.findobj(Text):
         artist.set_parse_math(False)  # names may have dollars
     for legend in figure.legends:
-        extent = legend.get_window_extent()
-        height = figure.get_figheight() + extent.height / figure.dpi
-        figure.set_figheight(height)
+        legend_height = legend.get_window_extent().height / figure.dpi
+        figure.set_figheight(figure.get_figheight() + legend_height)
 
     # The layout is settled here, once: PNG and PDF have the same places, and
     # all ticks have the size of text that `fit_width` asks for.
@@ -209,7 +284,8 @@ def _add_legend(figure: Figure) -> None:
     # The sample of a line takes the rest of the width.
     width = figure.get_figwidth()
     texts = [_wrap(label, width - 0.7) for label in entries]
-    longest = max(len(line) for text in texts for line in text.split("\n"))
+    lines = "\n".join(texts).split("\n")
+    longest = max(map(len, lines))
     column_width = scale_text(longest / LETTERS_PER_INCH + 0.8)
     max_columns = max(1, int(width / column_width))
     _, num_columns = arrange_panels(len(texts), max_columns)
@@ -224,12 +300,20 @@ def _add_legend(figure: Figure) -> None:
 
 
 def _wrap(text: str, width: float) -> str:
+    """Wraps text to a width in inches."""
     letters = width * LETTERS_PER_INCH / scale_text(1)
     return textwrap.fill(text, max(1, int(letters)))
 
 
+def to_floats(arrays: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
+    """Converts arrays, which may be tensors, to floats."""
+    return {name: np.asarray(array, float) for name, array in arrays.items()}
+
+
 def melt(
-    arrays: Mapping[Any, Any], names: Sequence[str], value: str
+    arrays: Mapping[Any, Any],
+    names: Sequence[str],
+    value: str,
 ) -> pd.DataFrame:
     """Returns a row for each number of arrays, named by array and axes.
 
@@ -250,23 +334,44 @@ def melt(
 
 
 def figure_to_png(
-    figure: Figure, num_colors: int | None = None, dpi: int = FILE_DPI
+    figure: Figure,
+    num_colors: int | None = None,
+    dpi: int = FILE_DPI,
 ) -> bytes:
-    """Renders a figure as a PNG file, with a palette of `num_colors` or all."""
+    """Renders a figure as a PNG file.
+
+    Args:
+        figure: The figure.
+        num_colors: The size of a palette, by default all colors.
+        dpi: Pixels per inch.
+    """
     buffer = io.BytesIO()
     with rc_context(_SAVING):
         figure.savefig(
-            buffer, format="png", dpi=dpi, metadata={"Software": None}
+            buffer,
+            format="png",
+            dpi=dpi,
+            metadata={"Software": None},
         )
     if num_colors is None:
         return buffer.getvalue()
 
-    picture = Image.open(buffer).convert("RGB")
-    picture = picture.quantize(
-        num_colors, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    picture = (
+        Image.open(buffer)
+        .convert("RGB")
+        .quantize(
+            num_colors,
+            Image.Quantize.MAXCOVERAGE,
+            dither=Image.Dither.NONE,
+        )
     )
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG", dpi=(dpi, dpi), optimize=True)
+    picture.save(
+        buffer,
+        "PNG",
+        dpi=(dpi, dpi),
+        optimize=True,
+    )
     return buffer.getvalue()
 
 
@@ -274,25 +379,43 @@ def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
     buffer = io.BytesIO()
     with rc_context(_SAVING):
-        figure.savefig(buffer, format="pdf", metadata=_PDF_METADATA)
+        figure.savefig(
+            buffer,
+            format="pdf",
+            metadata=_PDF_METADATA,
+        )
     return buffer.getvalue()
 
 
-def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
-    """Renders a figure as RGBA `[H, W, 4]`."""
+def figure_to_array(
+    figure: Figure,
+    dpi: int = DPI,
+) -> NDArray[np.uint8]:
+    """Renders a figure as RGBA [H, W, 4].
+
+    Args:
+        figure: The figure.
+        dpi: Pixels per inch.
+    """
     content = figure_to_png(figure, dpi=dpi)
-    return np.array(Image.open(io.BytesIO(content)).convert("RGBA"))
+    image = Image.open(io.BytesIO(content))
+    return np.array(image.convert("RGBA"))
 
 
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     """Stacks pictures `[H, W, 4]` of any sizes into one PNG file."""
     width = max(picture.shape[1] for picture in pictures)
     height = sum(picture.shape[0] for picture in pictures)
-    sheet = Image.new("RGBA", (width, height), "white")
+    sheet = Image.new(
+        "RGBA",
+        (width, height),
+        "white",
+    )
     top = 0
     for picture in pictures:
         sheet.paste(Image.fromarray(picture), (0, top))
         top += picture.shape[0]
+
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG")
     return buffer.getvalue()
@@ -318,7 +441,12 @@ class Exhibit:
 
 
 def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
-    """Writes `<name>.png`, `.pdf` and `.csv`; returns the paths it wrote."""
+    """Writes `<name>.png`, `.pdf` and `.csv`; returns the paths it wrote.
+
+    Args:
+        exhibit: The picture, the table, or both.
+        folder: The folder of the files, which exists.
+    """
     path = folder / exhibit.name
     figure = exhibit.figure
     written = []

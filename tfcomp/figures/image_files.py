@@ -32,7 +32,8 @@ Outputs = tuple[np.ndarray, np.ndarray]  # images [n, H, W, C], errors [n]
 def arrange_channels(images: ArrayLike) -> np.ndarray:
     """Returns RGB, or gray `[n, H, W]` with channels beside each other."""
     images = np.asarray(images, float)
-    if images.ndim != 4 or images.shape[-1] == 3:
+    is_color = images.shape[-1] == 3
+    if images.ndim != 4 or is_color:
         return images
     count, height, width, channels = images.shape
     beside = images.transpose(0, 1, 3, 2)
@@ -41,26 +42,44 @@ def arrange_channels(images: ArrayLike) -> np.ndarray:
 
 def to_bytes(images: np.ndarray) -> np.ndarray:
     """Converts numbers, clipped to 0..1, to 0..255; NaN is 0."""
-    return np.round(np.nan_to_num(images).clip(0, 1) * 255).astype(np.uint8)
+    clipped = np.nan_to_num(images).clip(0, 1)
+    levels = np.round(clipped * 255)
+    return levels.astype(np.uint8)
 
 
 def tile_images(
-    images: np.ndarray, columns: int, empty: float = 0
+    images: np.ndarray,
+    columns: int,
+    empty: float = 0,
 ) -> np.ndarray:
-    """Returns images [n, H, W, ...] in one, row by row; the end is empty."""
+    """Returns images in one, row by row; the end is empty.
+
+    Args:
+        images: Images [n, H, W, ...].
+        columns: The number of images in a row.
+        empty: The pixels of missing images.
+    """
+    num_missing = -len(images) % columns
     padding = [(0, 0)] * images.ndim
-    padding[0] = (0, -len(images) % columns)
-    cells = np.pad(images, padding, constant_values=empty)
-    rows = [
-        np.concatenate(list(row), axis=1)
-        for row in np.split(cells, len(cells) // columns)
-    ]
+    padding[0] = (0, num_missing)
+    cells = np.pad(
+        images,
+        padding,
+        constant_values=empty,
+    )
+
+    num_rows = len(cells) // columns
+    rows = []
+    for row in np.split(cells, num_rows):
+        line = np.concatenate([*row], axis=1)
+        rows.append(line)
     return np.concatenate(rows)
 
 
 def encode(content: bytes) -> str:
     """Returns bytes in base64."""
-    return base64.b64encode(content).decode("ascii")
+    text = base64.b64encode(content)
+    return text.decode("ascii")
 
 
 def make_sprite(
@@ -77,26 +96,32 @@ def make_sprite(
         `images`, the numbers of the tiles by name. Equal images share a tile.
     """
     tiles: dict[bytes, int] = {}
-    places = {}
+    places: dict[str, list[int]] = {}
     for name, stack in images.items():
-        pixels = to_bytes(arrange_channels(stack))
+        panels = arrange_channels(stack)
+        pixels = to_bytes(panels)
         if not upright:
             pixels = pixels[:, ::-1]
-        places[name] = [
-            tiles.setdefault(tile.tobytes(), len(tiles)) for tile in pixels
-        ]
+        places[name] = []
+        for tile in pixels:
+            number = tiles.setdefault(tile.tobytes(), len(tiles))
+            places[name].append(number)
 
     height, width, *colors = pixels.shape[1:]
-    array = np.frombuffer(b"".join(tiles), np.uint8)
+    content = b"".join(tiles)
+    array = np.frombuffer(content, np.uint8)
     array = array.reshape(-1, height, width, *colors)
-    columns = math.ceil(math.sqrt(len(tiles)))
+    side = math.sqrt(len(tiles))
+    columns = math.ceil(side)
+    sheet = Image.fromarray(tile_images(array, columns))
     file = io.BytesIO()
-    Image.fromarray(tile_images(array, columns)).save(file, "PNG")
+    sheet.save(file, "PNG")
+    text = encode(file.getvalue())
     return {
         "images": places,
         "size": (width, height),
         "columns": columns,
-        "sprite": f"data:image/png;base64,{encode(file.getvalue())}",
+        "sprite": f"data:image/png;base64,{text}",
     }
 
 
@@ -116,14 +141,27 @@ def write_outputs(
         images: The outputs [n, H, W, C], from 0 to 1.
         errors: Their errors [n], relative to the reference.
     """
-    path = make_folder(folder / FOLDER) / f"epoch_{epoch}.npz"
+    outputs = make_folder(folder / FOLDER)
+    path = outputs / f"epoch_{epoch}.npz"
     pixels = to_bytes(images)
     with write_whole(path) as partial, open(partial, "wb") as file:
-        np.savez_compressed(file, factors=factors, images=pixels, errors=errors)
+        np.savez_compressed(
+            file,
+            factors=factors,
+            images=pixels,
+            errors=errors,
+        )
 
 
-def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, Outputs]:
-    """Reads the outputs at the combinations [n, F] of a grid.
+def read_outputs(
+    folder: Path,
+    grid: np.ndarray,
+) -> dict[int, Outputs]:
+    """Reads the outputs that a run has kept.
+
+    Args:
+        folder: The folder of the run.
+        grid: The combinations [n, F] that files must have.
 
     Returns:
         Images and errors by epoch, in order. Files of another grid and damaged
@@ -141,8 +179,8 @@ def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, Outputs]:
 
 def _read(path: Path, grid: np.ndarray) -> Outputs:
     with zipfile.ZipFile(path) as archive:
-        size = sum(part.file_size for part in archive.infolist())
-    if size > MAX_BYTES:
+        sizes = [part.file_size for part in archive.infolist()]
+    if sum(sizes) > MAX_BYTES:
         raise ValueError(f"it unpacks to more than {MAX_BYTES >> 20} MB")
 
     count = len(grid)
@@ -150,24 +188,41 @@ def _read(path: Path, grid: np.ndarray) -> Outputs:
         factors = arrays["factors"]
         images = arrays["images"]
         # Earlier versions kept none, and 8 bits cut what is beyond 0 to 1.
-        errors = np.asarray(arrays.get("errors", np.full(count, np.nan)))
+        unknown = np.full(count, np.nan)
+        errors = np.asarray(arrays.get("errors", unknown))
+
     if not np.array_equal(factors, grid):
         raise ValueError("it has other combinations than the page shows")
-    if images.ndim != 4 or len(images) != count or len(errors) != count:
+    is_complete = len(images) == count and len(errors) == count
+    if images.ndim != 4 or not is_complete:
         raise ValueError(f"it has images of shape {images.shape}")
-    return images.astype(np.float32) / 255, errors
+    numbers = images.astype(np.float32) / 255
+    return numbers, errors
 
 
 def write_preview(
-    folder: Path, titles: Sequence[str], rows: Sequence[np.ndarray]
+    folder: Path,
+    titles: Sequence[str],
+    rows: Sequence[np.ndarray],
 ) -> None:
-    """Writes rows of images [n, H, W, C], their first row at the top."""
-    images = np.concatenate([arrange_channels(row) for row in rows])
-    sheet = Image.fromarray(to_bytes(tile_images(images, len(titles))))
+    """Writes `preview.png`, for the page of a sweep.
+
+    Args:
+        folder: The folder of the run.
+        titles: A title for each of the n columns.
+        rows: Images [n, H, W, C] of each row, their first row at the top.
+    """
+    images = np.concatenate(list(map(arrange_channels, rows)))
+    tiled = tile_images(images, len(titles))
+    sheet = Image.fromarray(to_bytes(tiled))
     info = PngInfo()
     info.add_text("points", json.dumps(list(titles)))
     with write_whole(folder / PREVIEW_FILE) as partial:
-        sheet.save(partial, "PNG", pnginfo=info)
+        sheet.save(
+            partial,
+            "PNG",
+            pnginfo=info,
+        )
 
 
 def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
@@ -176,11 +231,13 @@ def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
     try:
         # Other formats start programs, as Ghostscript.
         with Image.open(path, formats=["PNG"]) as file:
-            titles = [str(title) for title in json.loads(file.info["points"])]
+            points = json.loads(file.info["points"])
+            titles = list(map(str, points))
             sheet = np.asarray(file) / 255
         rows = []
         for strip in np.split(sheet, 2):
-            rows.append(np.stack(np.split(strip, len(titles), axis=1)))
+            images = np.split(strip, len(titles), axis=1)
+            rows.append(np.stack(images))
         return titles, np.stack(rows)
     except Exception:  # of an earlier version, or damaged, in many ways
         return None

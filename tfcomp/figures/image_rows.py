@@ -55,38 +55,62 @@ def draw_rows(
     first = next(iter(stacks.values()))
     num_images, image_height, image_width = first.shape[:3]
     panel_height = PANEL_SIZE * min(1.0, image_height / image_width)
-    titles = [_wrap_title(text) for text in column_titles]
+    titles = list(map(_wrap_title, column_titles))
     num_lines = max((text.count("\n") for text in titles), default=0)
+
     # Wide enough for the legend, high enough for the titles.
     width = max(4.5, PANEL_SIZE * num_images + 0.4)
     height = panel_height * len(stacks) + 0.6 + 0.16 * num_lines
     figure, panels = exhibits.make_panels(
-        shape=(len(stacks), num_images), size=(width, height), pad=0.06
+        shape=(len(stacks), num_images),
+        size=(width, height),
+        pad=0.06,
     )
-    # A label has lines as long as its panels are high.
-    letters = max(4, int(panel_height * LABEL_LETTERS))
-    for row, (label, images) in zip(panels, stacks.items(), strict=True):
+    for row, images in zip(panels, stacks.values(), strict=True):
         for axes, image in zip(row, images, strict=True):
             _show_image(axes, image)
             if mask is not None:
                 draw_outline(axes, mask, linewidth=1.2)
             if first_row == "top":
                 axes.invert_yaxis()
-        for axes in row[1:]:
-            axes.yaxis.set_visible(False)
-        text = textwrap.fill(label, letters, break_long_words=False)
-        row[0].set_ylabel(text, fontsize=exhibits.scale_text(12))
-    for axes, text in zip(panels[0], titles, strict=False):
-        axes.set_title(text, fontsize=exhibits.scale_text(10), pad=TITLE_PAD)
+            axes.yaxis.set_visible(axes is row[0])
     if positions is not None:
-        for column, (x, y) in zip(panels.T, np.asarray(positions), strict=True):
+        points = np.asarray(positions)
+        for column, (x, y) in zip(panels.T, points, strict=True):
             for axes in column:
                 _mark_position(axes, x, y)
-    if not all(np.isfinite(images).all() for images in stacks.values()):
+
+    # A label has lines as long as its panels are high.
+    letters = max(4, int(panel_height * LABEL_LETTERS))
+    _label_rows(list(panels[:, 0]), list(stacks), letters)
+    for axes, text in zip(panels[0], titles, strict=False):
+        axes.set_title(
+            text,
+            fontsize=exhibits.scale_text(10),
+            pad=TITLE_PAD,
+        )
+
+    are_finite = [np.isfinite(images).all() for images in stacks.values()]
+    if not all(are_finite):
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
     table = partial(melt, stacks, names, "pixel")
     return exhibits.finish_figure(figure, title, table)
+
+
+def _label_rows(
+    panels: Sequence[Axes],
+    labels: Sequence[str],
+    letters: int,
+) -> None:
+    """Writes labels beside the first panels, in lines of so many letters."""
+    for axes, label in zip(panels, labels, strict=True):
+        text = textwrap.fill(
+            label,
+            letters,
+            break_long_words=False,
+        )
+        axes.set_ylabel(text, fontsize=exhibits.scale_text(12))
 
 
 def _wrap_title(title: str) -> str:
@@ -96,10 +120,15 @@ def _wrap_title(title: str) -> str:
 
 
 def _show_image(axes: Axes, image: np.ndarray) -> None:
+    """Shows one image [H, W] in gray, or [H, W, 3] in color."""
     if image.ndim == 3:
         is_finite = np.isfinite(image).all(axis=-1, keepdims=True)
         image = np.where(is_finite, image, to_rgb(NO_VALUE_COLOR))
-        axes.imshow(image.clip(0, 1), origin="lower", interpolation="nearest")
+        axes.imshow(
+            image.clip(0, 1),
+            origin="lower",
+            interpolation="nearest",
+        )
     else:
         show_cells(
             axes,
@@ -112,7 +141,11 @@ def _show_image(axes: Axes, image: np.ndarray) -> None:
     axes.xaxis.set_visible(False)  # or its place is looked for at length
 
 
-def _mark_position(axes: Axes, x: float, y: float) -> None:
+def _mark_position(
+    axes: Axes,
+    x: float,
+    y: float,
+) -> None:
     """Circles a position; a stripe, with NaN, is no point."""
     if np.isnan([x, y]).any():
         return
@@ -148,42 +181,52 @@ def draw_manifolds(
         space: The factors. Points of a single ordered one form a curve.
         title: The title of the figure.
     """
-    points = {stage: np.asarray(e, float) for stage, e in embeddings.items()}
+    points = exhibits.to_floats(embeddings)
     factors = np.asarray(factors, float)
     is_ood = np.asarray(is_ood, bool)
+
     rows, columns = exhibits.arrange_panels(len(points), MAX_COLUMNS)
-    num_rows = rows * len(space)
-    # The additions make room for color bars and titles.
-    width = columns * MANIFOLD_SIZE + 1.2
-    height = num_rows * (MANIFOLD_SIZE + 0.1) + 0.8
-    figure, grid = exhibits.make_panels(
-        shape=(num_rows, columns), size=(width, height), pad=0.04
-    )
+    figure, grid = _make_manifold_panels(rows * len(space), columns)
     is_curve = len(space) == 1 and not space[0].categorical
+
     for index, factor in enumerate(space):
-        block = grid[index * rows : (index + 1) * rows]
+        first_row = index * rows
+        block = grid[first_row : first_row + rows]
         panels = exhibits.keep_panels(block, len(points))
-        colors = _make_colors(factors[:, index], factor)
-        shades = colors.to_rgba(factors[:, index])
+        values = factors[:, index]
+        colors = _make_colors(values, factor)
+        shades = colors.to_rgba(values)
+
         for axes, (stage, places) in zip(panels, points.items(), strict=True):
-            axes.set(xticks=[], yticks=[])
-            axes.set_box_aspect(1)
             if is_curve:
                 _draw_curve(axes, places, factor.is_closed)
             _draw_points(axes, places, shades, is_ood)
-            if not np.isfinite(places).any():
-                axes.set_xlabel("no variance")
             if index == 0:
                 exhibits.add_panel_title(axes, stage, MANIFOLD_SIZE)
-        bar = figure.colorbar(colors, ax=panels, label=factor.label, pad=0.01)
+
+        bar = figure.colorbar(colors, ax=panels, pad=0.01)
+        bar.set_label(factor.label)
         if factor.names:
             bar.set_ticks(factor.values().tolist(), labels=factor.names)
 
-    table = partial(melt, points, ("stage", "point", "axis"), "coordinate")
+    names = ("stage", "point", "axis")
+    table = partial(melt, points, names, "coordinate")
     return exhibits.finish_figure(figure, title, table)
 
 
+def _make_manifold_panels(rows: int, columns: int) -> tuple[Plot, np.ndarray]:
+    # The additions make room for color bars and titles.
+    width = columns * MANIFOLD_SIZE + 1.2
+    height = rows * (MANIFOLD_SIZE + 0.1) + 0.8
+    return exhibits.make_panels(
+        shape=(rows, columns),
+        size=(width, height),
+        pad=0.04,
+    )
+
+
 def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
+    """Makes the colors of a factor: cyclic ones if it is periodic."""
     if factor.periodic:
         return ScalarMappable(Normalize(factor.low, factor.high), "twilight")
     low = np.nanmin(values)
@@ -191,16 +234,34 @@ def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
     return ScalarMappable(Normalize(low, high), "viridis")
 
 
-def _draw_curve(axes: Axes, points: np.ndarray, is_closed: bool) -> None:
+def _draw_curve(
+    axes: Axes,
+    points: np.ndarray,
+    is_closed: bool,
+) -> None:
+    """Joins points [n, 2] that follow each other."""
     if is_closed:
         points = np.concatenate([points, points[:1]])
     x, y = points.T
-    axes.plot(x, y, color="0.45", lw=0.8)
+    axes.plot(
+        x,
+        y,
+        color="0.45",
+        lw=0.8,
+    )
 
 
 def _draw_points(
-    axes: Axes, points: np.ndarray, shades: np.ndarray, is_ood: np.ndarray
+    axes: Axes,
+    points: np.ndarray,
+    shades: np.ndarray,
+    is_ood: np.ndarray,
 ) -> None:
+    """Draws points [n, 2] in their colors; those held out are larger."""
+    axes.set(xticks=[], yticks=[])
+    axes.set_box_aspect(1)
+    if not np.isfinite(points).any():
+        axes.set_xlabel("no variance")
     for label, is_drawn, marker, size in (
         ("training region", ~is_ood, "o", 6),
         (OUTLINE_LABEL, is_ood, "D", 18),

@@ -57,29 +57,31 @@ def draw_maps(
         limits: The ends of the color scale, by default of the numbers.
         cmap: Colors, by default those of rcParams.
     """
-    numbers = np.concatenate([np.ravel(m.values) for m in maps.values()])
+    arrays = [grid_map.values for grid_map in maps.values()]
+    numbers = np.concatenate(list(map(np.ravel, arrays)))
     finite = numbers[np.isfinite(numbers)]
     if limits is None and finite.size:
         limits = (finite.min(), finite.max())
     low, high = limits or (0.0, 1.0)
     norm = Normalize(low, high)
 
-    aspects = [get_map_aspect(m.values.shape) for m in maps.values()]
+    aspects = [get_map_aspect(array.shape) for array in arrays]
     width = MAP_SIZE * max(aspects)
-    height = MAP_SIZE + 0.6
     num_rows, num_columns = exhibits.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
+    total_width = num_columns * (width + 0.5) + 1.2
+    total_height = num_rows * (MAP_SIZE + 0.6) + 0.4
     figure, grid = exhibits.make_panels(
         shape=(num_rows, num_columns),
-        size=(num_columns * (width + 0.5) + 1.2, num_rows * height + 0.4),
+        size=(total_width, total_height),
         pad=0.08,
     )
     panels = exhibits.keep_panels(grid, len(maps))
+
     for axes, (name, grid_map) in zip(panels, maps.items(), strict=True):
-        image = show_map(axes, grid_map, norm, cmap=cmap)
+        image = show_map(axes, grid_map, norm, cmap)
         exhibits.add_panel_title(axes, name, width)
-        x, y = grid_map.factors
-        axes.set(xlabel=x.label, ylabel=y.label)
+
     figure.colorbar(
         image,
         ax=panels,
@@ -116,7 +118,6 @@ def draw_gram_matrices(
     num_id: int,
     *,
     title: str = "",
-    names: Sequence[str] = (),
 ) -> Plot:
     """Draws similarity matrices on a scale from 0 (dark) to 1.
 
@@ -124,29 +125,50 @@ def draw_gram_matrices(
         matrices: Arrays [n, n] by the titles of their panels.
         num_id: The number of ID points, which come first.
         title: The title of the figure.
-        names: Names of the n rows; without them, ID and OOD are named.
     """
-    arrays = {name: np.asarray(m, float) for name, m in matrices.items()}
+    arrays = exhibits.to_floats(matrices)
     count = len(next(iter(arrays.values())))
-    ticks: dict[str, float] = {name: row for row, name in enumerate(names)}
+    ticks: dict[str, float] = {}
     if num_id < count:
         ticks = {"ID": num_id / 2, "OOD": (num_id + count) / 2}
+    labels = list(ticks)
+    places = list(ticks.values())
 
     width = GRAM_SIZE * len(arrays) + 1.0
-    figure = exhibits.make_figure((width, GRAM_SIZE + 0.9))
-    panels = list(figure.subplots(ncols=len(arrays), squeeze=False)[0])
+    size = (width, GRAM_SIZE + 0.9)
+    figure, panels = exhibits.make_row(size, len(arrays))
     for axes, (name, array) in zip(panels, arrays.items(), strict=True):
-        image = axes.imshow(array, vmin=0.0, vmax=1.0, interpolation="auto")
+        image = axes.imshow(
+            array,
+            vmin=0.0,
+            vmax=1.0,
+            interpolation="auto",
+        )
         if num_id < count:
-            axes.axhline(num_id - 0.5, color=OUTLINE_COLOR, lw=1.0)
-            axes.axvline(num_id - 0.5, color=OUTLINE_COLOR, lw=1.0)
-        turn = 90 if names else 0
-        axes.set_xticks(list(ticks.values()), list(ticks), rotation=turn)
-        axes.set_yticks(list(ticks.values()), list(ticks))
+            border = num_id - 0.5
+            axes.axhline(
+                border,
+                color=OUTLINE_COLOR,
+                lw=1.0,
+            )
+            axes.axvline(
+                border,
+                color=OUTLINE_COLOR,
+                lw=1.0,
+            )
+        axes.set_xticks(places, labels)
+        axes.set_yticks(places, labels)
         axes.tick_params(length=0)
         exhibits.add_panel_title(axes, name, GRAM_SIZE)
-    figure.colorbar(image, ax=panels, label="similarity", pad=0.02)
-    table = partial(melt, arrays, ("matrix", "row", "column"), "similarity")
+
+    figure.colorbar(
+        image,
+        ax=panels,
+        label="similarity",
+        pad=0.02,
+    )
+    names = ("matrix", "row", "column")
+    table = partial(melt, arrays, names, "similarity")
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -168,13 +190,20 @@ def draw_embeddings(
     matrices = np.asarray(matrices, float)
     count, height, width = matrices.shape
     num_columns = math.ceil(math.sqrt(2 * count))
+    num_rows = math.ceil(count / num_columns)
     # Gray room, which is NaN, parts the tiles and has their levels.
     room = math.ceil(height / 4)
-    upright = matrices[:, ::-1]
-    padding = [(0, 0), (room, 0), (0, 1)]
-    framed = np.pad(upright, padding, constant_values=np.nan)
-    sheet = tile_images(framed, num_columns, empty=np.nan)
-    num_rows = math.ceil(count / num_columns)
+    framed = np.pad(
+        matrices[:, ::-1],
+        [(0, 0), (room, 0), (0, 1)],
+        constant_values=np.nan,
+    )
+    sheet = tile_images(
+        framed,
+        num_columns,
+        empty=np.nan,
+    )
+
     size = (TILE_SIZE * num_columns + 1.2, TILE_SIZE * num_rows + 1.0)
     figure = exhibits.make_figure(size)
     axes = figure.subplots()
@@ -192,13 +221,18 @@ def draw_embeddings(
             va="center",
         )
     figure.colorbar(image, label="entry")
+
     named = dict(zip(levels, matrices, strict=True))
-    table = partial(melt, named, ("level", "row", "column"), "entry")
+    names = ("level", "row", "column")
+    table = partial(melt, named, names, "entry")
     return exhibits.finish_figure(figure, title, table)
 
 
 def draw_profiles(
-    profiles: Mapping[str, ArrayLike], *, factor: Factor, title: str = ""
+    profiles: Mapping[str, ArrayLike],
+    *,
+    factor: Factor,
+    title: str = "",
 ) -> Plot:
     """Draws profiles by axis of the image, a row of cells for each value.
 
@@ -207,25 +241,46 @@ def draw_profiles(
         factor: The factor with V values.
         title: The title of the figure.
     """
-    arrays = {name: np.asarray(p, float) for name, p in profiles.items()}
-    limit = max(find_limit(array) for array in arrays.values())
+    arrays = exhibits.to_floats(profiles)
+    limit = max(map(find_limit, arrays.values()))
     figure, grid = exhibits.make_panels(
-        shape=(1, len(arrays)), size=(3.0 * len(arrays) + 1.6, 3.4), pad=0.08
+        shape=(1, len(arrays)),
+        size=(3.0 * len(arrays) + 1.6, 3.4),
+        pad=0.08,
     )
     panels = list(grid[0])
     for axes, (name, array) in zip(panels, arrays.items(), strict=True):
         image = _show_symmetric(axes, array, limit)
         xlabel = f"number along the {name}"
-        axes.set(xlabel=xlabel, ylabel=factor.label, title=name)
+        axes.set(
+            xlabel=xlabel,
+            ylabel=factor.label,
+            title=name,
+        )
         label_values(axes.yaxis, factor)
-    figure.colorbar(image, ax=panels, label="profile", aspect=25)
-    table = partial(melt, arrays, ("axis", "level", "pixel"), "profile")
+    figure.colorbar(
+        image,
+        ax=panels,
+        label="profile",
+        aspect=25,
+    )
+    names = ("axis", "level", "pixel")
+    table = partial(melt, arrays, names, "profile")
     return exhibits.finish_figure(figure, title, table)
 
 
-def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
+def _show_symmetric(
+    axes: Axes,
+    array: np.ndarray,
+    limit: float,
+) -> AxesImage:
     """Shows numbers in red above 0 and in blue below."""
-    return show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
+    return show_cells(
+        axes,
+        array,
+        Normalize(-limit, limit),
+        "RdBu_r",
+    )
 
 
 def find_limit(numbers: np.ndarray) -> float:
@@ -244,16 +299,14 @@ def show_map(
     axes: Axes,
     grid_map: GridMap,
     norm: Normalize | None = None,
-    linewidth: float = 1.8,
     cmap: str | None = None,
 ) -> AxesImage:
-    """Shows a map of two factors, with their values at its axes.
+    """Shows a map of two factors, with names and values at its axes.
 
     Args:
         axes: The axes.
         grid_map: The map.
         norm: The color scale, by default of its numbers.
-        linewidth: Points, of the outline of the region.
         cmap: Colors, by default those of rcParams.
     """
     num_x, num_y = grid_map.values.shape
@@ -266,10 +319,11 @@ def show_map(
         aspect=aspect,
     )
     x, y = grid_map.factors
+    axes.set(xlabel=x.label, ylabel=y.label)
     label_values(axes.xaxis, x)
     label_values(axes.yaxis, y)
     if grid_map.mask is not None:
-        draw_outline(axes, grid_map.mask, linewidth)
+        draw_outline(axes, grid_map.mask)
     if y.name in grid_map.downward:
         axes.invert_yaxis()
     return image
@@ -311,7 +365,12 @@ def show_cells(
 
 
 def explain_gaps(axes: Axes, color: str) -> None:
-    """Adds the color of numbers that are not finite to the legend."""
+    """Adds the color of numbers that are not finite to the legend.
+
+    Args:
+        axes: One of the panels.
+        color: The color.
+    """
     axes.scatter(
         [],
         [],
@@ -322,16 +381,23 @@ def explain_gaps(axes: Axes, color: str) -> None:
 
 
 def label_values(axis: Axis, factor: Factor) -> None:
-    """Labels an axis, on which cells count from 0, with values or names."""
+    """Labels an axis, on which cells count from 0, with values or names.
+
+    Args:
+        axis: The axis.
+        factor: The factor that changes along it.
+    """
     values = factor.values()
     max_ticks = MAX_NAMES if factor.names else MAX_TICKS
     step = math.ceil(len(values) / max_ticks)
     places = np.arange(0, len(values), step)
-    labels = [factor.describe(value) for value in values[::step]]
-    look: dict[str, Any] = {}
-    if isinstance(axis, XAxis) and sum(map(len, labels)) > MAX_LETTERS:
-        look = SLANTED
-    axis.set_ticks(places, labels, **look)
+    labels = list(map(factor.describe, values[::step]))
+
+    style: dict[str, Any] = {}
+    num_letters = sum(map(len, labels))
+    if isinstance(axis, XAxis) and num_letters > MAX_LETTERS:
+        style = SLANTED
+    axis.set_ticks(places, labels, **style)
 
 
 def compute_outline(mask: ArrayLike) -> np.ndarray:
@@ -353,8 +419,18 @@ def compute_outline(mask: ArrayLike) -> np.ndarray:
     return np.stack([starts, stops], axis=1)
 
 
-def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
-    """Draws `compute_outline` on axes that count the cells from 0."""
+def draw_outline(
+    axes: Axes,
+    mask: ArrayLike,
+    linewidth: float = 1.8,
+) -> None:
+    """Draws `compute_outline` on axes that count the cells from 0.
+
+    Args:
+        axes: The axes.
+        mask: Cells [nx, ny]; the outline parts True from False.
+        linewidth: Points.
+    """
     lines = LineCollection(
         list(compute_outline(mask)),
         colors=OUTLINE_COLOR,

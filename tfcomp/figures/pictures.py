@@ -20,11 +20,20 @@ from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.scores import compute_mse
 
 SHOWN_SAMPLES = 8
-_POWERS = {1: "", 2: "²", 3: "³"}
+_POWERS = {
+    1: "",
+    2: "²",
+    3: "³",
+}
 
 
 def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
-    """Samples rows, in order: evenly spaced ones would lie on a line."""
+    """Samples rows, in order: evenly spaced ones would lie on a line.
+
+    Args:
+        rows: Numbers of rows, [n].
+        count: The most that are sampled.
+    """
     return rows[choose_rows(len(rows), count)]
 
 
@@ -47,7 +56,12 @@ def picture_samples(
     splits = dataset.splits
     is_in_subset = splits.is_ood if subset == "ood" else splits.is_id
     rows = choose_spread(np.flatnonzero(is_in_subset), count)
-    return picture_rows(dataset, {"model": evaluation}, rows, title=title)
+    return picture_rows(
+        dataset,
+        {"model": evaluation},
+        rows,
+        title=title,
+    )
 
 
 def picture_rows(
@@ -83,13 +97,22 @@ def picture_rows(
 
 
 def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
-    """Returns the factor values of points, as titles of images."""
-    separator = "\n" if len(dataset.space) > 2 else ", "
+    """Returns the factor values of points, as titles of images.
+
+    Args:
+        dataset: The data.
+        rows: The points, among those that are scored.
+    """
+    separator = ", "
+    if len(dataset.space) > 2:
+        separator = "\n"
     titles = []
     for point in dataset.splits.grid[rows]:
         parts = []
         for factor, value in zip(dataset.space, point, strict=True):
-            text = "–" if np.isnan(value) else factor.describe(value)
+            text = "–"
+            if not np.isnan(value):
+                text = factor.describe(value)
             if not dataset.has_position:
                 text = f"{factor.name} {text}"
             parts.append(text)
@@ -98,10 +121,15 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
 
 
 def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
-    """Returns the split and the factor values of points, as titles."""
+    """Returns the split and the factor values of points, as titles.
+
+    Args:
+        dataset: The data.
+        rows: The points, among those that are scored.
+    """
     points = describe_points(dataset, rows)
     splits = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
-    return [f"{s} {p}" for s, p in zip(splits, points, strict=True)]
+    return list(map(" ".join, zip(splits, points, strict=True)))
 
 
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
@@ -114,15 +142,28 @@ def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
 
 
 def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
-    """Plots the MSE against the one ordered factor, a line per curve."""
+    """Plots the MSE against the one ordered factor, a line per curve.
+
+    Args:
+        dataset: The data.
+        evaluation: Outputs at all combinations.
+    """
     splits = dataset.splits
     error = compute_mse(
-        dataset, splits.grid, evaluation.images, evaluation.truth
+        dataset,
+        splits.grid,
+        evaluation.images,
+        evaluation.truth,
     )
     curves = list_curves(dataset.space)
     factor = curves[0].factor
-    lines = {curve.label: error[curve.rows] for curve in curves}
-    gaps = {find_interval(curve, splits.is_ood) for curve in curves} - {None}
+    lines = {}
+    gaps = set()
+    for curve in curves:
+        lines[curve.label] = error[curve.rows]
+        gaps.add(find_interval(curve, splits.is_ood))
+    gaps.discard(None)
+
     return draw_curves(
         pd.DataFrame(lines, factor.values()),
         xlabel=factor.label,
@@ -147,9 +188,12 @@ def picture_landscape(
         planes: The maps, by default all of the dataset.
         label: The label of the error, by default the reference.
     """
-    maps = {"error landscape": compute_error_ratio(dataset, evaluation)}
-    label = label or label_error(dataset)
-    return picture_maps(dataset, maps, label, planes=planes)
+    return picture_maps(
+        dataset,
+        {"error landscape": compute_error_ratio(dataset, evaluation)},
+        label or label_error(dataset),
+        planes=planes,
+    )
 
 
 def label_error(dataset: Dataset) -> str:
@@ -182,10 +226,12 @@ def picture_maps(
         grid_map = make_map(dataset, values)
         for plane in planes or dataset.planes:
             # Two maps may have the same place, but not the same axes, too.
-            names = " and ".join(factor.name for factor in plane.factors)
-            place = f"{names} at {plane.held}" if plane.held else name
-            if plane.held and len(maps) > 1:
-                place = f"{name}, {place}"
+            place = name
+            if plane.held:
+                names = " and ".join(factor.name for factor in plane.factors)
+                place = f"{names} at {plane.held}"
+                if len(maps) > 1:
+                    place = f"{name}, {place}"
             panels[place] = grid_map.cut(plane)
     return map_plots.draw_maps(
         panels,
@@ -225,6 +271,7 @@ def picture_volumes(
         finite = np.ma.masked_invalid(volume)
         centered[stage] = (finite - finite.mean()).filled(np.nan)
     limit = map_plots.find_limit(np.stack(list(centered.values())))
+
     return picture_maps(
         dataset,
         centered,
@@ -239,9 +286,12 @@ def picture_volumes(
 def label_volume(space: FactorSpace) -> str:
     """Returns the axis label of log-volumes, as `log(volume / px²)`."""
     counts = Counter(f.unit or f.name for f in space if not f.categorical)
-    units = [u + _POWERS.get(n, f"^{n}") for u, n in counts.items()]
-    product = "·".join(units)
-    if len(units) > 1:
+    powers = []
+    for unit, count in counts.items():
+        exponent = _POWERS.get(count, f"^{count}")
+        powers.append(f"{unit}{exponent}")
+    product = "·".join(powers)
+    if len(powers) > 1:
         product = f"({product})"
     return f"log(volume / {product})"
 
@@ -249,9 +299,14 @@ def label_volume(space: FactorSpace) -> str:
 def picture_embedding(
     factor: Factor, embedding: EmbeddingAnalysis
 ) -> dict[str, Plot]:
-    """Plots all matrices of an embedding, and profiles if it has any."""
+    """Plots all matrices of an embedding, and profiles if it has any.
+
+    Args:
+        factor: The factor.
+        embedding: Its matrices and profiles, one for each value.
+    """
     title = f"embedding of {factor.name}"
-    levels = [factor.describe(value) for value in factor.values()]
+    levels = list(map(factor.describe, factor.values()))
     figures = {
         "embedding": map_plots.draw_embeddings(
             embedding.matrices,
@@ -262,6 +317,8 @@ def picture_embedding(
     }
     if embedding.profiles:
         figures["profiles"] = map_plots.draw_profiles(
-            embedding.profiles, factor=factor, title=title
+            embedding.profiles,
+            factor=factor,
+            title=title,
         )
     return figures

@@ -57,15 +57,8 @@ def write_projector(
     if not any(folder.glob("*tfevents*")):
         raise FileNotFoundError(f"{folder} has no event files")
     make_folder(folder / SUBFOLDER)
-    # Names of levels may have tabs and lines of their own.
-    cells = metadata.replace(r"\s+", " ", regex=True)
-    text = cells.to_csv(
-        sep="\t",
-        index=False,
-        float_format="%.6g",
-        quoting=3,
-    )
-    write_text(folder / METADATA_FILE, text)
+
+    _write_metadata(folder / METADATA_FILE, metadata)
     sprite, size = make_sprite(images)
     with write_whole(folder / SPRITE_FILE) as partial:
         Image.fromarray(sprite).save(partial, "PNG")
@@ -77,7 +70,12 @@ def write_projector(
         # Text, since TensorBoard takes bytes for text as well when they happen
         # to be valid characters, which the zeros of a dead stage are.
         with write_whole(folder / path) as partial:
-            np.savetxt(partial, features, fmt="%.6g", delimiter="\t")
+            np.savetxt(
+                partial,
+                features,
+                fmt="%.6g",
+                delimiter="\t",
+            )
         embedding = config.embeddings.add(
             tensor_name=stage,
             tensor_path=path,
@@ -90,6 +88,18 @@ def write_projector(
     return folder / CONFIG_FILE
 
 
+def _write_metadata(path: Path, metadata: pd.DataFrame) -> None:
+    # Names of levels may have tabs and lines of their own.
+    cells = metadata.replace(r"\s+", " ", regex=True)
+    text = cells.to_csv(
+        sep="\t",
+        index=False,
+        float_format="%.6g",
+        quoting=3,
+    )
+    write_text(path, text)
+
+
 def write_projections(analysis: RunAnalysis) -> None:
     """Writes the stages of a run for TensorBoard's projector."""
     folder = analysis.run.path
@@ -98,15 +108,17 @@ def write_projections(analysis: RunAnalysis) -> None:
     analysis = analysis.for_pairs
     splits = analysis.splits
     components = analysis.components
+
     # TensorBoard sorts by name and opens on the first. The last inner stage
     # with any variance shows most; the code looks the same in every run.
     inner = list(components)[1:-1]
     varying = [s for s in inner if components[s].explained.any()]
     order = dict.fromkeys([*varying[-1:], *components])
-    stages = {
-        f"{place:02d} {stage}": components[stage].features[:, :MAX_COMPONENTS]
-        for place, stage in enumerate(order, 1)
-    }
+    stages = {}
+    for place, stage in enumerate(order, 1):
+        features = components[stage].features
+        stages[f"{place:02d} {stage}"] = features[:, :MAX_COMPONENTS]
+
     # TensorBoard labels points by the first column of words.
     points = title_points(analysis.dataset, np.arange(len(splits.grid)))
     metadata = pd.DataFrame(
@@ -119,6 +131,7 @@ def write_projections(analysis: RunAnalysis) -> None:
     images = analysis.evaluation.images
     if analysis.dataset.first_row == "bottom":
         images = images[:, ::-1]
+
     try:
         write_projector(folder, stages, metadata, images)
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import ArrayLike
 
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.datasets.tables import VectorDataset
@@ -65,9 +66,14 @@ class Explorer:
         )
 
     def write(self, path: str | Path) -> Path:
-        """Writes the page to a file; returns its path."""
-        write_text(Path(path), self.html)
-        return Path(path)
+        """Writes the page to a file; returns its path.
+
+        Args:
+            path: The file.
+        """
+        file = Path(path)
+        write_text(file, self.html)
+        return file
 
 
 def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
@@ -76,11 +82,16 @@ def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
     parts = [*data["groups"], *data["runs"]]
     for run in data["runs"]:
         parts += run["epochs"]
+
     sprites = []
     for number, part in enumerate(parts):
         sprites.append(part["sprite"])
         part["sprite"] = number
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(
+        data,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
     return render_template(
         TEMPLATES / "explorer.html",
         sprites=sprites,
@@ -97,12 +108,17 @@ def collect(analyses: Sequence[RunAnalysis]) -> Data:
     for analysis in analyses:
         part = analysis.for_explorer(limit)
         data = part.dataset
-        arrays = (part.splits.grid, part.splits.train, part.evaluation.truth)
-        hashes = [hash(array.tobytes()) for array in arrays]
-        key = (data.space, data.region.spec, *hashes)
+        key = (
+            data.space,
+            data.region.spec,
+            hash(part.splits.grid.tobytes()),
+            hash(part.splits.train.tobytes()),
+            hash(part.evaluation.truth.tobytes()),
+        )
         if key not in groups:
             groups[key] = _describe_group(part)
             groups[key]["total"] = len(analysis.splits.all)
+
         run = _describe_run(part)
         run["name"] = analysis.name
         run["group"] = list(groups).index(key)
@@ -125,26 +141,20 @@ def _describe_group(analysis: RunAnalysis) -> Data:
     splits = analysis.splits
     factors, index = _describe_factors(analysis)
 
-    # The largest order at which a combination is determined, or 0.
-    order = np.zeros(len(splits.grid), int)
-    orders = []
-    for k, certificate in certify_dataset(data, splits.grid).items():
-        if certificate is not None:
-            orders.append(k)
-            order[certificate.certified & splits.is_ood] = k
-
     # Embeddings are composed as the additive model is.
-    names = ("nearest_id", "additive") if data.is_pixels else ("nearest_id",)
+    names = ["nearest_id"]
+    if data.is_pixels:
+        names.append("additive")
     images = {"truth": data.to_pictures(analysis.evaluation.truth)}
     errors = {}
     for name, outputs in predict_references(data).items():
-        if name in names:
-            images[name] = data.to_pictures(outputs)
-            evaluation = dataclasses.replace(
-                analysis.evaluation, images=outputs
-            )
-            ratios = compute_error_ratio(data, evaluation)
-            errors[name] = round_numbers(ratios)
+        if name not in names:
+            continue
+        images[name] = data.to_pictures(outputs)
+        evaluation = dataclasses.replace(analysis.evaluation, images=outputs)
+        ratios = compute_error_ratio(data, evaluation)
+        errors[name] = round_numbers(ratios)
+
     return {
         "factors": factors,
         "index": index,
@@ -153,10 +163,23 @@ def _describe_group(analysis: RunAnalysis) -> Data:
         "region": data.region.spec,
         "control": bool(data.region.contains(splits.train).any()),
         "reference": data.reference_name,
-        "certified": {"orders": orders, "order": order.tolist()},
+        "certified": _describe_certificates(analysis),
         "errors": errors,
         **make_sprite(images, data.first_row == "top"),
     }
+
+
+def _describe_certificates(analysis: RunAnalysis) -> Data:
+    """Describes the largest order that determines a combination, or 0."""
+    splits = analysis.splits
+    order = np.zeros(len(splits.grid), int)
+    orders = []
+    certificates = certify_dataset(analysis.dataset, splits.grid)
+    for number, certificate in certificates.items():
+        if certificate is not None:
+            orders.append(number)
+            order[certificate.certified & splits.is_ood] = number
+    return {"orders": orders, "order": order.tolist()}
 
 
 def _describe_factors(
@@ -170,17 +193,16 @@ def _describe_factors(
     for factor, column in zip(data.space, index.T, strict=True):
         levels, rows = np.unique(column, return_inverse=True)
         values = factor.values()[levels]
+        description = {
+            "name": factor.name,
+            "label": factor.label,
+            "ordered": not factor.categorical,
+            "vertical": data.vertical.get(factor.name, 0),
+            "values": values.tolist(),
+            "levels": list(map(factor.describe, values)),
+        }
         columns.append(rows.tolist())
-        factors.append(
-            {
-                "name": factor.name,
-                "label": factor.label,
-                "ordered": not factor.categorical,
-                "vertical": data.vertical.get(factor.name, 0),
-                "values": values.tolist(),
-                "levels": [factor.describe(value) for value in values],
-            }
-        )
+        factors.append(description)
     return factors, columns
 
 
@@ -202,19 +224,20 @@ def _describe_run(analysis: RunAnalysis) -> Data:
         images["superposition"] = from_contrast(data, superposed)
         run["ranges"] = list_ranges(outputs)
 
-    labels = {metric.name: metric.axis for metric in list_metrics("image")}
-    labels |= {"relative_mse": label_error(data), **LABELS}
-    run["scores"] = [
-        {
+    labels = {"relative_mse": label_error(data), **LABELS}
+    for metric in list_metrics("image"):
+        labels.setdefault(metric.name, metric.axis)
+    run["scores"] = []
+    for name, values in scores.items():
+        score = {
             "name": name,
             "label": labels.get(name, name),
             "values": round_numbers(values),
         }
-        for name, values in scores.items()
-    ]
-    run["stages"] = [
-        _describe_stage(analysis, stage) for stage in analysis.stages
-    ]
+        run["scores"].append(score)
+    run["stages"] = []
+    for stage in analysis.stages:
+        run["stages"].append(_describe_stage(analysis, stage))
     run["epochs"] = _list_epochs(analysis)
     return run | make_sprite(images, data.first_row == "top")
 
@@ -242,30 +265,38 @@ def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:
 
 
 def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
-    """Describes maps of units, and lengths per level with their cosines."""
+    """Describes maps of units, and the geometry of ordered factors."""
     units, maps = analysis.shown_units[stage]
     maps = np.nan_to_num(maps)
     low = maps.min(1, keepdims=True, initial=np.inf)
     high = maps.max(1, keepdims=True, initial=-np.inf)
-    text = {
+    description = {
         "name": stage,
         "units": units.tolist(),
         "ranges": round_numbers(np.hstack([low, high])),
         "maps": pack_bytes(divide(maps - low, high - low), 255),
     }
-    space = analysis.dataset.space
-    if not space.directions:
-        return text
+    if analysis.dataset.space.directions:
+        description |= _describe_geometry(analysis, stage)
+    return description
 
+
+def _describe_geometry(analysis: RunAnalysis, stage: str) -> Data:
+    """Describes lengths of steps of factors, and cosines between them."""
+    space = analysis.dataset.space
     steps = np.array([space.factors[i].step for i in space.directions])
-    metrics = np.nan_to_num(analysis.metrics[stage]) * np.outer(steps, steps)
-    lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2).clip(0))
+    metrics = np.nan_to_num(analysis.metrics[stage])
+    metrics = metrics * np.outer(steps, steps)
+    squares = np.diagonal(metrics, axis1=1, axis2=2)
+    lengths = np.sqrt(squares.clip(0))
     longest = float(lengths.max(initial=0.0))
+
     cosines = []
     for a, b in itertools.combinations(range(len(steps)), 2):
-        cosine = divide(metrics[:, a, b], lengths[:, a] * lengths[:, b])
+        products = lengths[:, a] * lengths[:, b]
+        cosine = divide(metrics[:, a, b], products)
         cosines.append(pack_bytes((cosine + 1) / 2, 254))
-    return text | {
+    return {
         "log_volume": round_numbers(analysis.log_volume[stage]),
         "lengths": pack_bytes(lengths / (longest or 1.0), 255),
         "longest": longest,
@@ -276,26 +307,38 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
     """Returns the range of each image that leaves 0..1, by its index."""
     pixels = images.reshape(len(images), -1)
-    ranges = np.stack([pixels.min(axis=1), pixels.max(axis=1)], axis=1)
-    is_inside = (ranges[:, 0] >= -1 / 255) & (ranges[:, 1] <= 1 + 1 / 255)
-    rows = np.flatnonzero(~is_inside)
-    return dict(zip(rows.tolist(), round_numbers(ranges[rows]), strict=True))
+    low = pixels.min(axis=1)
+    high = pixels.max(axis=1)
+    margin = 1 / 255
+    is_outside = ~((low >= -margin) & (high <= 1 + margin))
+    ranges = {}
+    for row in np.flatnonzero(is_outside).tolist():
+        ranges[row] = round_numbers([low[row], high[row]])
+    return ranges
 
 
 def pack_bytes(values: np.ndarray, top: int) -> str:
-    """Returns numbers from 0 to 1, as bytes from 0 to `top`, in base64."""
+    """Packs numbers as bytes in base64.
+
+    Args:
+        values: Numbers from 0 to 1.
+        top: The byte of 1.
+    """
     numbers = np.round(np.nan_to_num(values).clip(0, 1) * top)
     return encode(numbers.astype(np.uint8).tobytes())
 
 
-def round_numbers(values: np.ndarray) -> list:
+def round_numbers(values: ArrayLike) -> list:
     """Rounds to four digits, with None for numbers that are not finite."""
-    if np.ndim(values) > 1:
-        return [round_numbers(row) for row in values]
-    return [
-        float(f"{v:.4g}") if math.isfinite(v) else None
-        for v in np.asarray(values, float).tolist()
-    ]
+    rounded: list[Any] = []
+    for value in np.asarray(values, float):
+        if np.ndim(value):
+            rounded.append(round_numbers(value))
+        elif math.isfinite(value):
+            rounded.append(float(f"{value:.4g}"))
+        else:
+            rounded.append(None)
+    return rounded
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:
@@ -303,11 +346,12 @@ def _list_epochs(analysis: RunAnalysis) -> list[Data]:
     if analysis.run.path is None:
         return []
     outputs = read_outputs(analysis.run.path, analysis.splits.grid)
+    is_upright = analysis.dataset.first_row == "top"
     epochs = []
     for epoch, (images, errors) in outputs.items():
-        is_upright = analysis.dataset.first_row == "top"
         sprite = make_sprite({"output": images}, is_upright)
         sprite |= sprite.pop("images")
-        sprite |= {"epoch": epoch, "errors": round_numbers(errors)}
+        sprite["epoch"] = epoch
+        sprite["errors"] = round_numbers(errors)
         epochs.append(sprite)
     return epochs

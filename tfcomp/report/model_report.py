@@ -124,7 +124,10 @@ class ModelReport:
         Embeddings and encoders have `layers`, `parts` and `pairs`, encoders
         also `codes`; with a reader there are `readings`.
         """
-        return {n: pd.DataFrame(rows) for n, rows in self.run.tables.items()}
+        tables = {}
+        for name, rows in self.run.tables.items():
+            tables[name] = pd.DataFrame(rows)
+        return tables
 
     @cached_property
     def coverage(self) -> dict[str, float]:
@@ -142,6 +145,9 @@ class ModelReport:
 
         Its scores, `to_frame` and `plot_error` are on this finer grid.
 
+        Args:
+            between: The number of values between two of the grid's.
+
         Raises:
             ConfigError: If codes or images have no values between the grid's.
         """
@@ -150,6 +156,10 @@ class ModelReport:
     @name_arguments
     def draw(self, factors: Any = None, **by_name: Any) -> np.ndarray:
         """Returns images that the model draws, float32 [n, H, W, C].
+
+        Args:
+            factors: Values [n, F], or a table; by default all combinations.
+            **by_name: Values or lists of values, by the names of factors.
 
         Raises:
             ConfigError: If a factor or level is missing or unknown.
@@ -162,6 +172,11 @@ class ModelReport:
         self, stage: str, factors: Any = None, **by_name: Any
     ) -> np.ndarray:
         """Returns activations of a stage, [n, ...].
+
+        Args:
+            stage: One of `stages`.
+            factors: As for `draw`.
+            **by_name: As for `draw`.
 
         Raises:
             ConfigError: As `draw`, or if there is no such stage.
@@ -177,6 +192,11 @@ class ModelReport:
         """Returns metric tensors of a stage, [n, F, F] (paper section 3.4).
 
         They are in squared activations per unit of the ordered factors.
+
+        Args:
+            stage: One of `stages`.
+            factors: As for `draw`.
+            **by_name: As for `draw`.
 
         Raises:
             ConfigError: As `activations`.
@@ -208,21 +228,21 @@ class ModelReport:
             columns["ssim_error"] = analysis.ssim_error
         reader = self.run.reader
         if reader is not None:
-            hits = reader.check(
-                analysis.evaluation.images, analysis.splits.grid
-            )
-            for name, column in zip(
-                self.dataset.space.names, hits.T, strict=True
-            ):
-                columns[f"reads_{name}"] = column
+            outputs = analysis.evaluation.images
+            hits = reader.check(outputs, analysis.splits.grid)
+            for number, name in enumerate(self.dataset.space.names):
+                columns[f"reads_{name}"] = hits[:, number]
         return pd.DataFrame(list_points(analysis, columns))
 
     def plot_samples(self, subset: str = "", *, width: Width = "") -> Plot:
         """Plots true images above outputs of `ood`, or of `id` without any.
 
-        The width is `column` (3.25 inches) or `page` (6.75) for print, or a
-        number of inches; text is then 7 points, or as in your rcParams. `data`
-        of the figure is a table of what it shows.
+        `data` of the figure is a table of what it shows.
+
+        Args:
+            subset: `ood` or `id`.
+            width: `column` (3.25 inches) or `page` (6.75) for print, or a
+                number of inches; text is then 7 points, or as in your rcParams.
 
         Raises:
             ConfigError: If there is no such subset.
@@ -245,7 +265,11 @@ class ModelReport:
     def plot_error(self, *, width: Width = "") -> Plot:
         """Plots the error as a map, or as a curve over one ordered factor.
 
-        For the width and `data` of the figure see `plot_samples`.
+        Args:
+            width: As for `plot_samples`.
+
+        Raises:
+            ConfigError: If combinations are missing, or no factor has an order.
         """
         analysis = self.analysis
         if not analysis.has_map and not analysis.curves:
@@ -262,7 +286,11 @@ class ModelReport:
     def plot_layers(self, *, width: Width = "") -> Plot:
         """Plots factorization stage by stage.
 
-        For the width and `data` of the figure see `plot_samples`.
+        Args:
+            width: As for `plot_samples`.
+
+        Raises:
+            ConfigError: If no factor has an order.
         """
         if not self.dataset.space.ordered:
             raise ConfigError("data", "must have an ordered factor", self.name)
@@ -276,12 +304,21 @@ class ModelReport:
         A notebook shows it; `.write("explorer.html")` makes it a file. The
         others are models, or folders of runs (RunError if one is none).
         """
-        return Explorer([_find_analysis(model) for model in (self, *others)])
+        return Explorer(list(map(_find_analysis, (self, *others))))
 
     def write_report(
         self, folder: str | Path, sections: Sequence[str] = ()
     ) -> Path:
-        """Writes the report of this model alone; returns its page."""
+        """Writes the report of this model alone; returns its page.
+
+        Args:
+            folder: As for `tfcomp.write_report`.
+            sections: As for `tfcomp.write_report`.
+
+        Raises:
+            ConfigError: If the folder cannot be written, or there is no such
+                section.
+        """
         return build_report([self.analysis], Path(folder), sections)[0]
 
     def _read_points(self, factors: Any, by_name: dict[str, Any]) -> np.ndarray:
@@ -385,54 +422,55 @@ def evaluate(
     if not isinstance(data, FactorTable | Dataset):
         rule = "must be a tfcomp.FactorTable (images and their factors)"
         raise ValueError(f"data {rule}, got {type(data).__name__}")
-    stages = [stages] if isinstance(stages, str) else stages
     if samples < 1:
         raise ValueError(f"samples must be at least 1, got {samples}")
+    if isinstance(stages, str):
+        stages = [stages]
     config, listed = make_config(data, region, name, eval_points)
     if isinstance(data, FactorTable):
         data = make_table_dataset(config, data, listed)
     elif region not in ("", data.region.spec):
-        raise ConfigError(
-            "region", f"must be {data.region.spec}, as in the dataset", region
-        )
+        rule = f"must be {data.region.spec}, as in the dataset"
+        raise ConfigError("region", rule, region)
+
     if reader is not None:
         reader.check_truth(data)
     try_metrics(data)
+
     wrapped = wrap_model(model, data, stages, inputs)
     data, outputs = check_outputs(data, wrapped, samples)
     text = f"Model: {model!r}\nInputs: {inputs}\n{describe_points(data)}"
     run = loading.LoadedRun(
-        None,
-        config,
-        data,
-        wrapped,
-        {},
-        text,
-        reader,
+        path=None,
+        config=config,
+        dataset=data,
+        model=wrapped,
+        metrics={},
+        description=text,
+        reader=reader,
     )
     if reader is not None:
-        run.tables["readings"] = list_readings(
-            reader,
-            data,
-            wrapped,
-            outputs,
-            samples,
-        )
+        rows = list_readings(reader, data, wrapped, outputs, samples)
+        run.tables["readings"] = rows
     if samples == 1:
         return ModelReport(run, outputs)
-    return ModelReport(run, outputs, _sample_scores(run, outputs, samples))
+    sampled = _sample_scores(run, outputs, samples)
+    return ModelReport(run, outputs, sampled)
 
 
 def describe_points(data: Dataset) -> str:
     """Describes region, scored combinations, and notes, a line each."""
     count = f"{len(data.splits.scored):,} of {len(data.splits.all):,}"
-    lines = [f"Region: {data.region.spec}", f"Points: {count}"]
-    lines += [f"Note: {note}" for note in data.notes]
-    return "".join(f"{line}\n" for line in lines)
+    text = f"Region: {data.region.spec}\nPoints: {count}\n"
+    for note in data.notes:
+        text += f"Note: {note}\n"
+    return text
 
 
 def _sample_scores(
-    run: loading.LoadedRun, outputs: np.ndarray, samples: int
+    run: loading.LoadedRun,
+    outputs: np.ndarray,
+    samples: int,
 ) -> tuple[Scores, Scores]:
     """Returns means and standard deviations of scores over evaluations."""
 
@@ -443,10 +481,10 @@ def _sample_scores(
     for _ in range(samples - 1):
         evaluations.append(evaluate_images(run.dataset, draw, None))
     first = pd.DataFrame(evaluations[0].scores)  # [scores, subsets]
-    tables = [
-        pd.DataFrame(evaluation.scores).reindex_like(first).astype(float)
-        for evaluation in evaluations
-    ]
+    tables = []
+    for evaluation in evaluations:
+        scores = pd.DataFrame(evaluation.scores).reindex_like(first)
+        tables.append(scores.astype(float))
     numbers = np.stack(tables)  # NaN where one evaluation has no score
     means = pd.DataFrame(numbers.mean(axis=0), first.index, first.columns)
     spread = numbers.std(axis=0, ddof=1)
@@ -466,7 +504,20 @@ def make_config(
     name: str,
     eval_points: int,
 ) -> tuple[RunConfig, Region | None]:
-    """Returns the configuration of an evaluation, and a region of a list."""
+    """Makes the configuration of an evaluation.
+
+    Args:
+        data: As for `evaluate`.
+        region: As for `evaluate`.
+        name: As for `evaluate`.
+        eval_points: As for `evaluate`.
+
+    Returns:
+        The configuration, and the region if it is no text.
+
+    Raises:
+        ConfigError: For an impossible region or name.
+    """
     listed = None
     if not isinstance(region, str):
         if not isinstance(data, FactorTable):
@@ -481,7 +532,9 @@ def make_config(
             data=DataConfig(dataset="table", region=region or "none"),
         )
     except ConfigError as error:
-        renamed = "name" if error.name == "run_name" else error.name
+        renamed = error.name
+        if renamed == "run_name":
+            renamed = "name"
         raise ConfigError(renamed, error.rule, name) from None
     return config, listed
 
@@ -507,7 +560,7 @@ def write_report(
             there is no such section.
         RunError: If a run cannot be loaded.
     """
-    analyses = [_find_analysis(model) for model in models]
+    analyses = list(map(_find_analysis, models))
     return build_report(analyses, Path(folder), sections)[0]
 
 

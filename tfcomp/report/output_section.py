@@ -83,6 +83,7 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
                 analysis.bright_outputs[analysis.splits.is_id],
             )
         inputs_r2 = inputs_r2[np.isfinite(inputs_r2)]
+
         summary = superposition.summarize_superposition(scores, 0.0)
         row: Row = {"run": analysis.name, "OOD outputs": name}
         for predictor in superposition.PREDICTORS:
@@ -102,8 +103,9 @@ def describe_superposition(rows: Sequence[Row]) -> str:
     if "model" not in r2 or TRUTH not in r2:
         return "no held-out output is bright enough to be scored"
 
-    numbers = "; ".join(f"{name} {r2[name]:.2f}" for name in r2)
-    share = (r2["model"] - r2[TRUTH]) / max(1 - r2[TRUTH], 1e-9)
+    numbers = "; ".join(f"{name} {score:.2f}" for name, score in r2.items())
+    way = max(1 - r2[TRUTH], 1e-9)
+    share = (r2["model"] - r2[TRUTH]) / way
     if share < PARTLY:
         return (
             "held-out outputs are no more superpositions than the true images "
@@ -127,6 +129,7 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
             continue
         grams = compute_grams(analysis.bright_outputs)
         exhibits.append(make_matrices(analysis, grams))
+
         truth = kernels.compute_cosine_gram(analysis.bright_truth)
         grams["truth, cosine"] = truth
         alignments += _list_alignments(analysis, grams)
@@ -162,21 +165,25 @@ def _list_regressions(analysis: RunAnalysis) -> list[Row]:
         return rows
     for target, fits in analysis.kernel_fits.items():
         for kernel, fit in fits.items():
-            row = {"run": analysis.name, "target": target, "kernel": kernel}
+            row = {
+                "run": analysis.name,
+                "target": target,
+                "kernel": kernel,
+            }
             row |= vars(fit)
-            row["scales"] = " ".join(f"{scale:g}" for scale in fit.scales)
+            row["scales"] = " ".join(map("{:g}".format, fit.scales))
             rows.append(row)
     return rows
 
 
 def _describe_kernels(rows: Sequence[Row]) -> str:
     """Describes the alignments of outputs beside those of true images."""
+    names = {"cosine": "outputs", "truth, cosine": "true images"}
     texts = []
-    for name, similarity in (
-        ("outputs", "cosine"),
-        ("true images", "truth, cosine"),
-    ):
-        (row,) = [row for row in rows if row["similarity"] == similarity]
+    for row in rows:
+        name = names.get(row["similarity"])
+        if name is None:
+            continue
         factorized = row["factorized"]
         conjunctive = row["conjunctive"]
         if factorized is not None and conjunctive is not None:
@@ -184,7 +191,9 @@ def _describe_kernels(rows: Sequence[Row]) -> str:
                 f"{name} {factorized:.2f} with the factorized kernel and "
                 f"{conjunctive:.2f} with the conjunctive one"
             )
-    return f"alignment of {', of '.join(texts)}" if texts else ""
+    if not texts:
+        return ""
+    return f"alignment of {', of '.join(texts)}"
 
 
 def compute_grams(outputs: np.ndarray) -> Grams:
@@ -203,16 +212,23 @@ def compute_grams(outputs: np.ndarray) -> Grams:
 def make_matrices(
     analysis: RunAnalysis, grams: Mapping[str, np.ndarray]
 ) -> Exhibit:
-    """Shows Gram matrices beside the ideal ones, ID first, then OOD."""
+    """Shows Gram matrices beside the ideal ones, ID first, then OOD.
+
+    Args:
+        analysis: The run.
+        grams: Similarities [n, n] of outputs.
+    """
     is_ood = analysis.splits.is_ood
-    order = np.argsort(is_ood, kind="stable")
     matrices = {
         **grams,
         "binary factorized": kernels.make_factorized_kernel(analysis.index),
         "conjunctive": kernels.make_conjunctive_kernel(analysis.index),
     }
+    order = np.argsort(is_ood, kind="stable")
+    for name, gram in matrices.items():
+        matrices[name] = gram[np.ix_(order, order)]
     figure = draw_gram_matrices(
-        {name: gram[np.ix_(order, order)] for name, gram in matrices.items()},
+        matrices,
         num_id=int((~is_ood).sum()),
         title=analysis.name,
     )
@@ -235,8 +251,11 @@ def _list_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
 def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the outputs across a held-out range of one factor."""
     analyses = [a for a in analyses if a.dataset.is_pixels and a.curves]
-    gaps = list_scored_gaps(analyses)
-    summaries = [summarize_gap(*gap) for gap in gaps]
+    summaries = []
+    images = []
+    for gap in list_scored_gaps(analyses):
+        summaries.append(summarize_gap(*gap))
+        images.append(make_images(*gap))
     exhibits = [make_exhibit("interpolation", rows=summaries)]
     for analysis in analyses:
         exhibit = show_run(
@@ -247,30 +266,38 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
             factor=analysis.curves[0].factor.name,
         )
         exhibits.append(exhibit)
-    exhibits += [make_images(*gap) for gap in gaps]
     finding = describe_runs(summaries, describe_gaps)
-    return make_section("gaps", exhibits, finding)
+    return make_section("gaps", exhibits + images, finding)
 
 
 def list_scored_gaps(analyses: Sequence[RunAnalysis]) -> list[Gap]:
     """Returns the curves with a held-out range, and their scores."""
-    return [
-        (analysis, curve, analysis.score_gap(curve))
-        for analysis in analyses
-        for curve in analysis.gaps
-    ]
+    gaps = []
+    for analysis in analyses:
+        for curve in analysis.gaps:
+            gaps.append((analysis, curve, analysis.score_gap(curve)))
+    return gaps
 
 
 def make_images(
-    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+    analysis: RunAnalysis,
+    curve: Curve,
+    scores: Interpolation,
 ) -> Exhibit:
-    """Shows truth, output and interpolation in a gap (figures 9c, 9d)."""
+    """Shows truth, output and interpolation in a gap (figures 9c, 9d).
+
+    Args:
+        analysis: The run.
+        curve: One of its curves.
+        scores: The scores of the gap, as of `RunAnalysis.score_gap`.
+    """
     truth = analysis.evaluation.truth[curve.rows]
     is_ood = analysis.splits.is_ood[curve.rows]
     linear = interpolation.interpolate_edges(truth, is_ood, curve.factor.cycle)
 
-    count = min(MAX_IMAGES, len(scores.rows))
-    spread = np.linspace(0, len(scores.rows) - 1, count).round().astype(int)
+    num_rows = len(scores.rows)
+    count = min(MAX_IMAGES, num_rows)
+    spread = np.linspace(0, num_rows - 1, count).round().astype(int)
     before = scores.edges[0][0]
     after = scores.edges[-1][1]
     places = np.array([before, *scores.rows[spread], after])  # on the curve
@@ -303,14 +330,23 @@ def make_images(
 
 
 def summarize_gap(
-    analysis: RunAnalysis, curve: Curve, scores: Interpolation
+    analysis: RunAnalysis,
+    curve: Curve,
+    scores: Interpolation,
 ) -> Row:
-    """Summarizes the scores of a curve with a gap for the table."""
+    """Summarizes the scores of a curve with a gap for the table.
+
+    Args:
+        analysis: The run.
+        curve: One of its curves.
+        scores: The scores of the gap, as of `RunAnalysis.score_gap`.
+    """
+    errors = analysis.error[curve.rows[scores.rows]]
     return {
         "run": analysis.name,
         "curve": curve.label,
         **interpolation.summarize_interpolation(scores),
-        "ood_mse": float(analysis.error[curve.rows[scores.rows]].mean()),
+        "ood_mse": float(errors.mean()),
     }
 
 

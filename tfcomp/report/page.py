@@ -37,11 +37,10 @@ TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_ROWS = 24
 _TEXTS = tomllib.loads((TEMPLATES / "texts.toml").read_text("utf-8"))
 # Content of the sections that can be chosen, by their names.
-SECTIONS: dict[str, str] = {
-    name: text["summary"]
-    for name, text in _TEXTS["sections"].items()
-    if "summary" in text
-}
+SECTIONS: dict[str, str] = {}
+for _name, _text in _TEXTS["sections"].items():
+    if "summary" in _text:
+        SECTIONS[_name] = _text["summary"]
 # Sections that take half a minute.
 ASKED_FOR = ("umap",)
 
@@ -75,7 +74,17 @@ def render_page(
     explorer: str = "",
     place: str = "",
 ) -> str:
-    """Returns a page as HTML; the folder with its pictures is at `place`."""
+    """Renders a page as HTML.
+
+    Args:
+        title: The heading.
+        subtitle: The line below it.
+        answer: The first screen.
+        sections: The other parts; empty ones are left out.
+        folder: The folder with the pictures.
+        explorer: HTML of the explorer, or nothing.
+        place: The address of the folder from the page.
+    """
     return render_template(
         TEMPLATES / "page.html",
         title=title,
@@ -103,18 +112,26 @@ def render_template(path: Path, **values: Any) -> str:
 
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns rows with the columns that have a value in some row."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    filled = [
-        name for name in names if any(row.get(name) is not None for row in rows)
-    ]
+    filled = []
+    for name in _list_columns(rows):
+        values = [row.get(name) for row in rows]
+        if any(value is not None for value in values):
+            filled.append(name)
     return [{name: row.get(name) for name in filled} for row in rows]
+
+
+def _list_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Lists the columns that some row has, in order."""
+    return list(dict.fromkeys(itertools.chain.from_iterable(rows)))
 
 
 def format_cell(value: object) -> str:
     """Formats a number with four significant digits, None as a dash."""
+    if value is None:
+        return "–"
     if isinstance(value, float):
         return f"{value:.4g}"
-    return "–" if value is None else str(value)
+    return str(value)
 
 
 # Registered sections without exhibits, and the functions that make these.
@@ -166,7 +183,7 @@ def make_exhibit(
         **values: What is filled into title and caption.
     """
     words = _TEXTS["exhibits"][kind]
-    columns = dict.fromkeys(column for row in rows for column in row)
+    columns = _list_columns(rows)
     return Exhibit(
         name=name or kind,
         title=_fill(words["title"], values),
@@ -213,10 +230,21 @@ def show_run(
 def list_points(
     analysis: RunAnalysis, columns: Mapping[str, ArrayLike]
 ) -> list[Row]:
-    """Lists factors and split of every grid point beside columns [n]."""
+    """Lists factors and split of every grid point beside other numbers.
+
+    Args:
+        analysis: The run.
+        columns: Numbers [n] by the names of their columns.
+    """
     splits = analysis.splits
     factors = analysis.dataset.space.name_values(splits.grid)
-    table = pd.DataFrame({**factors, "is_ood": splits.is_ood, **columns})
+    table = pd.DataFrame(
+        {
+            **factors,
+            "is_ood": splits.is_ood,
+            **columns,
+        }
+    )
     rows: list[Any] = table.to_dict("records")
     return rows
 
@@ -224,12 +252,18 @@ def list_points(
 def list_stages(
     analyses: Sequence[RunAnalysis], compute: Callable[[RunAnalysis, str], Row]
 ) -> list[Row]:
-    """Returns a row for each stage of each run, with the row of `compute`."""
-    return [
-        {"run": analysis.name, "stage": stage, **compute(analysis, stage)}
-        for analysis in analyses
-        for stage in analysis.stages
-    ]
+    """Lists a row for each stage of each run.
+
+    Args:
+        analyses: The runs.
+        compute: Returns the columns of a stage, beside `run` and `stage`.
+    """
+    rows = []
+    for analysis in analyses:
+        for stage in analysis.stages:
+            row = {"run": analysis.name, "stage": stage}
+            rows.append(row | compute(analysis, stage))
+    return rows
 
 
 def draw_stage_rows(
@@ -280,7 +314,9 @@ def describe_runs(
 
 
 def describe_course(
-    exhibits: Sequence[Exhibit], column: str, label: str
+    exhibits: Sequence[Exhibit],
+    column: str,
+    label: str,
 ) -> str:
     """Describes a number in the first and in the last stage of each run.
 
@@ -313,14 +349,15 @@ def choose_sections(names: Sequence[str]) -> list[str]:
     Raises:
         ConfigError: If there is no such section.
     """
-    known = [*SECTIONS, *_USER_SECTIONS]
+    sections = [*SECTIONS, *_USER_SECTIONS]
     if not names:
-        return [name for name in known if name not in ASKED_FOR]
+        names = list(set(sections).difference(ASKED_FOR))
     for name in names:
-        if name not in known:
-            rule = f"must be among {', '.join(known)}{suggest(name, known)}"
+        if name not in sections:
+            hint = suggest(name, sections)
+            rule = f"must be among {', '.join(sections)}{hint}"
             raise ConfigError("sections", rule, name)
-    return [name for name in known if name in names]
+    return [name for name in sections if name in names]
 
 
 def describe_sections() -> str:
@@ -330,11 +367,14 @@ def describe_sections() -> str:
         texts[name] += " (when asked for)"
     for name, (section, _) in _USER_SECTIONS.items():
         texts[name] = section.introduction or section.title
-    return "\n".join(f"{name:14} {text}" for name, text in texts.items())
+    return "\n".join(map("{:14} {}".format, texts, texts.values()))
 
 
 def register_section(
-    name: str, *, title: str = "", text: str = ""
+    name: str,
+    *,
+    title: str = "",
+    text: str = "",
 ) -> Callable[[Function], Function]:
     """Registers a section of your own for reports; a decorator.
 
@@ -359,7 +399,12 @@ def register_section(
         )
 
     def add(function: Function) -> Function:
-        section = Section(f"own_{name}", title or name, text, [])
+        section = Section(
+            anchor=f"own_{name}",
+            title=title or name,
+            introduction=text,
+            exhibits=[],
+        )
         if name in _USER_SECTIONS:
             _, other = _USER_SECTIONS[name]
             if locate(other) != locate(function):
@@ -376,14 +421,20 @@ unregister_all = _USER_SECTIONS.clear
 def make_user_sections(
     analyses: Sequence[RunAnalysis], names: Sequence[str]
 ) -> list[Section]:
-    """Makes the registered sections; skips one that fails, with a note."""
+    """Makes the registered sections; skips one that fails, with a note.
+
+    Args:
+        analyses: The runs.
+        names: Sections that were chosen; built-in ones are not made.
+    """
     sections = []
     for name in names:
         if name not in _USER_SECTIONS:
             continue
         section, function = _USER_SECTIONS[name]
         try:
-            exhibits = _name_exhibits(section.anchor, function([*analyses]))
+            exhibits = function(list(analyses))
+            exhibits = _name_exhibits(section.anchor, exhibits)
         except Exception as error:
             reason = describe_plugin_error(error)
             note = f"note: the section {name!r} is left out: {reason}"
@@ -395,13 +446,19 @@ def make_user_sections(
 
 def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
     """Puts a start before the names; ValueError if they are unusable."""
+    names = []
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
             rule = "must return a list of tfcomp.Exhibit"
             raise ValueError(f"{rule}, got {kind}")
-    names = [exhibit.name for exhibit in exhibits]
+        names.append(exhibit.name)
     if len(set(names)) < len(names) or "/" in "".join(names):
         rule = "must differ and have no /"
         raise ValueError(f"names of exhibits {rule}, got {names}")
-    return [dataclasses.replace(e, name=f"{start}_{e.name}") for e in exhibits]
+
+    renamed = []
+    for exhibit in exhibits:
+        name = f"{start}_{exhibit.name}"
+        renamed.append(dataclasses.replace(exhibit, name=name))
+    return renamed

@@ -11,7 +11,7 @@ import pandas as pd
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import show_progress
-from tfcomp.datasets import solvable
+from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.notes import describe_copies, list_notes
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit, save_exhibit, use_own_style
@@ -40,10 +40,6 @@ from tfcomp.report.page import (
 from tfcomp.storage.files import check_folder, make_folder, write_text
 
 NUM_HELD_OUT = 5  # of the points on the first screen
-OF_VECTORS = (
-    "Images are embeddings, shown by the nearest item's picture, else in "
-    "shades of gray; outputs are sums of parts that are fitted to ID."
-)
 # Flags that the table always has, beside flags in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()
 # Names in the table of coverage, and in the certificates of `metrics.json`.
@@ -56,7 +52,9 @@ CERTIFICATE = {
 
 @use_own_style()
 def build_report(
-    analyses: Sequence[RunAnalysis], folder: Path, sections: Sequence[str] = ()
+    analyses: Sequence[RunAnalysis],
+    folder: Path,
+    sections: Sequence[str] = (),
 ) -> list[Path]:
     """Writes a report and projector data.
 
@@ -74,21 +72,13 @@ def build_report(
     """
     check_folder("output", str(folder))
     names = choose_sections(sections)
-    analyses = verbalize.rename_runs(analyses)
-    runs = [analysis.name for analysis in analyses]
-    file_names = {verbalize.to_file_name(run) for run in runs}
-    if not runs or len(file_names) < len(runs):
-        rule = "must be at least one, with names of different letters"
-        raise ConfigError("models", rule, runs)
+    analyses = _name_runs(analyses)
     make_folder(folder)
 
-    built_in = [name for name in names if name in MAKERS]
-    made = [
-        MAKERS[name](analyses)
-        for name in show_progress(built_in, "report", "section", len(built_in))
-    ]
-    made += make_user_sections(analyses, names)
-    explorer = explorer_fragment(analyses) if "explorer" in names else ""
+    parts = _make_sections(analyses, names)
+    explorer = ""
+    if "explorer" in names:
+        explorer = explorer_fragment(analyses)
     scored = score_table.score_runs(analyses, folder)
     answer = make_answer(analyses, scored)
     if "manifolds" in names:
@@ -96,20 +86,18 @@ def build_report(
             write_projections(analysis)
 
     exhibits = list(answer.exhibits)
-    for section in made:
+    for section in parts:
         exhibits += section.exhibits
     files = []
     for exhibit in show_progress(exhibits, "drawing", "exhibit", len(exhibits)):
         files += save_exhibit(exhibit, folder)
 
-    if len(runs) == 1:
-        made = [_drop_name(section, runs[0]) for section in made]
     page = folder / "report.html"
     text = render_page(
         title=f"Analysis of {_describe_settings(analyses)}",
         subtitle=_describe_data(analyses),
         answer=answer,
-        sections=made,
+        sections=parts,
         folder=folder,
         explorer=explorer,
     )
@@ -117,15 +105,41 @@ def build_report(
     return [page, *files]
 
 
+def _name_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
+    """Names runs for a report; ConfigError unless their files would differ."""
+    analyses = verbalize.rename_runs(analyses)
+    names = [analysis.name for analysis in analyses]
+    files = set(map(verbalize.to_file_name, names))
+    if not names or len(files) < len(names):
+        rule = "must be at least one, with names of different letters"
+        raise ConfigError("models", rule, names)
+    return analyses
+
+
+def _make_sections(
+    analyses: Sequence[RunAnalysis],
+    names: Sequence[str],
+) -> list[Section]:
+    built_in = [name for name in names if name in MAKERS]
+    sections = []
+    for name in show_progress(built_in, "report", "section", len(built_in)):
+        sections.append(MAKERS[name](analyses))
+    sections += make_user_sections(analyses, names)
+    if len(analyses) == 1:
+        name = analyses[0].name
+        return [_drop_name(section, name) for section in sections]
+    return sections
+
+
 def _drop_name(section: Section, name: str) -> Section:
     """Leaves out the name before a finding, for a page of one run."""
     finding = section.finding.removeprefix(f"{name}: ")
-    finding = f"{finding[:1].upper()}{finding[1:]}"
+    finding = finding[:1].upper() + finding[1:]
     return dataclasses.replace(section, finding=finding)
 
 
 def _describe_settings(analyses: Sequence[RunAnalysis]) -> str:
-    settings = list(dict.fromkeys(analysis.setting for analysis in analyses))
+    settings = {analysis.setting: None for analysis in analyses}
     text = "; ".join(settings)
     if len(settings) < len(analyses):
         text += f" ({len(analyses)} runs)"
@@ -133,11 +147,14 @@ def _describe_settings(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
-    if any(analysis.run.path is None for analysis in analyses):
-        regions = dict.fromkeys(a.dataset.region.spec for a in analyses)
-        text = f"Held out {'; '.join(regions)}."
-    else:
-        flags = [analysis.run.config.identity() for analysis in analyses]
+    flags = []
+    regions: dict[str, None] = {}
+    for analysis in analyses:
+        regions[analysis.dataset.region.spec] = None
+        if analysis.run.path is not None:
+            flags.append(analysis.run.config.identity())
+    text = f"Held out {'; '.join(regions)}."
+    if len(flags) == len(analyses):
         text = verbalize.describe_common(flags)
     text += f" Made by tfcomp {__version__}."
     for analysis in analyses:
@@ -149,7 +166,12 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
 def make_answer(
     analyses: Sequence[RunAnalysis], scored: Sequence[score_table.ScoredRun]
 ) -> Answer:
-    """Makes the first screen of runs, whose errors are in the same order."""
+    """Makes the first screen.
+
+    Args:
+        analyses: The runs.
+        scored: Their errors, in the same order.
+    """
     layers = stage_section.list_table(analyses, "layers")
     sentences = [describe_runs(layers, stage_section.describe_sums)]
     if len(analyses) > 1:
@@ -160,8 +182,10 @@ def make_answer(
         table = _make_scores(analysis)
         if analysis.dataset.is_pixels:
             sentences.append(_describe_images(analysis))
-    samples = [make_samples(group) for group in group_runs(analyses)]
-    return Answer([text for text in sentences if text], [table, *samples])
+    exhibits = [table]
+    for group in group_runs(analyses):
+        exhibits.append(make_samples(group))
+    return Answer(list(filter(None, sentences)), exhibits)
 
 
 def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
@@ -171,11 +195,13 @@ def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
         data = analysis.dataset
         truth = hash(analysis.evaluation.truth.tobytes())
         key = (data.space, data.region.spec, truth)
-        groups.setdefault(key, []).append(analysis)
+        group = groups.setdefault(key, [])
+        group.append(analysis)
     return list(groups.values())
 
 
 def _describe_images(analysis: RunAnalysis) -> str:
+    """Describes the scores of one run in a sentence."""
     data = analysis.dataset
     points = {name: int(rows.sum()) for name, rows in data.subsets.items()}
     metrics = {  # as in a `metrics.json`
@@ -195,14 +221,28 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
         analysis.name: {s: scores[s]["relative_mse"] for s in scores},
         data.reference_name: dict.fromkeys(scores, 1.0),
     }
-    for name, text in verbalize.list_references(analysis.references).items():
+    predictors = verbalize.list_references(analysis.references)
+    for name, text in predictors.items():
         errors[text] = analysis.references[name]
-    rows = [
-        {"predictor": name, "ID": numbers.get("id"), "OOD": numbers.get("ood")}
-        for name, numbers in errors.items()
-    ]
-    vectors = "" if data.is_pixels else OF_VECTORS
-    return make_exhibit("scores", rows=rows, vectors=vectors)
+    rows = []
+    for name, numbers in errors.items():
+        row = {
+            "predictor": name,
+            "ID": numbers.get("id"),
+            "OOD": numbers.get("ood"),
+        }
+        rows.append(row)
+    return make_exhibit("scores", rows=rows, vectors=_explain_vectors(data))
+
+
+def _explain_vectors(data: Dataset) -> str:
+    """Explains pictures of embeddings; empty for data of images."""
+    if data.is_pixels:
+        return ""
+    return (
+        "Images are embeddings, shown by the nearest item's picture, else in "
+        "shades of gray; outputs are sums of parts that are fitted to ID."
+    )
 
 
 def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
@@ -211,13 +251,14 @@ def make_samples(analyses: Sequence[RunAnalysis]) -> Exhibit:
     for analysis in analyses:
         by_setting.setdefault(analysis.setting, analysis)
     splits = analyses[0].splits
-    held_out = np.flatnonzero(splits.is_ood)
-    held_out = pictures.choose_spread(held_out, NUM_HELD_OUT)
-    num_known = pictures.SHOWN_SAMPLES - len(held_out)
-    known = pictures.choose_spread(np.flatnonzero(splits.is_id), num_known)
+    ood_rows = np.flatnonzero(splits.is_ood)
+    ood_rows = pictures.choose_spread(ood_rows, NUM_HELD_OUT)
+    num_id = pictures.SHOWN_SAMPLES - len(ood_rows)
+    id_rows = np.flatnonzero(splits.is_id)
+    id_rows = pictures.choose_spread(id_rows, num_id)
     return make_output_rows(
         list(by_setting.values()),
-        rows=np.concatenate([known, held_out]),
+        rows=np.concatenate([id_rows, ood_rows]),
         name="samples",
         title="Samples",
     )
@@ -243,37 +284,45 @@ def make_output_rows(
     first = analyses[0]
     data = first.dataset
     if rows is None:
-        rows = pictures.choose_spread(np.flatnonzero(first.splits.is_ood))
+        rows = np.flatnonzero(first.splits.is_ood)
+        rows = pictures.choose_spread(rows)
     labels = labels or [analysis.name for analysis in analyses]
-    evaluations = {
-        label: analysis.evaluation
-        for label, analysis in zip(labels, analyses, strict=True)
-    }
+    labeled = {}
+    for label, analysis in zip(labels, analyses, strict=True):
+        labeled[label] = analysis.evaluation
     return make_exhibit(
         "samples",
-        pictures.picture_rows(data, evaluations, rows, with_split=True),
+        pictures.picture_rows(
+            data,
+            labeled,
+            rows,
+            with_split=True,
+        ),
         _list_scores(analyses),
         name=f"{name}_{verbalize.to_file_name(first.name)}",
         heading=title,
         region=data.region.spec,
-        vectors="" if data.is_pixels else OF_VECTORS,
+        vectors=_explain_vectors(data),
     )
 
 
 def _list_scores(analyses: Sequence[RunAnalysis]) -> list[Row]:
-    return [
-        {"run": analysis.name, "subset": subset, **scores}
-        for analysis in analyses
-        for subset, scores in analysis.evaluation.scores.items()
-    ]
+    rows = []
+    for analysis in analyses:
+        for subset, scores in analysis.evaluation.scores.items():
+            row = {"run": analysis.name, "subset": subset}
+            rows.append(row | scores)
+    return rows
 
 
 def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows errors by combination, and all scores."""
     definitions = []
     for metric in list_metrics("image"):
-        unit = f", in {metric.unit}" if metric.unit else ""
-        definitions.append(f"{metric.name}: {metric.about}{unit}.")
+        text = f"{metric.name}: {metric.about}"
+        if metric.unit:
+            text += f", in {metric.unit}"
+        definitions.append(f"{text}.")
     untrained = []
     for analysis in analyses:
         errors = analysis.run.metrics.get("untrained")
@@ -296,7 +345,9 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
     mapped = [analysis for analysis in analyses if analysis.has_map]
     exhibits = []
     for group in group_runs(mapped):
-        errors = {a.name: a.for_maps.error_ratio for a in group}
+        errors = {}
+        for analysis in group:
+            errors[analysis.name] = analysis.for_maps.error_ratio
         first = group[0].for_maps
         data = first.dataset
         figure = pictures.picture_maps(data, errors, pictures.label_error(data))
@@ -315,35 +366,44 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
 def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows settings, coverage and flags."""
     settings = _list_settings(analyses)
-    coverage = [_measure_coverage(analysis) for analysis in analyses]
+    coverage = []
+    texts = {}
+    for analysis in analyses:
+        coverage.append(_measure_coverage(analysis))
+        texts[analysis.name] = analysis.run.description
     tables = [
         make_exhibit("settings", rows=settings),
         make_exhibit("coverage", rows=coverage),
     ]
     finding = verbalize.describe_common(settings)
-    texts = {a.name: a.run.description for a in analyses}
     return make_section("runs", tables, finding, texts)
 
 
 def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
     """Lists the main settings, and those in which runs differ."""
-    flags = []
+    flags: list[dict[str, Any]] = []
     for analysis in analyses:
-        is_run = analysis.run.path is not None
-        flags.append(analysis.run.config.identity() if is_run else {})
+        flags.append({})
+        if analysis.run.path is not None:
+            flags[-1] = analysis.run.config.identity()
     table = pd.DataFrame(flags, dtype=object)
+    names = []
+    for name in map(str, table):
+        values = set(table[name].astype(str))
+        if name in SETTINGS or len(values) > 1:
+            names.append(name)
+
     rows = []
-    for analysis, own_flags in zip(analyses, flags, strict=True):
+    for analysis, run_flags in zip(analyses, flags, strict=True):
         row = {"run": analysis.name, "held out": analysis.dataset.region.spec}
-        for name in map(str, table):
-            values = set(table[name].astype(str))
-            if name in SETTINGS or len(values) > 1:
-                row[name] = own_flags.get(name)
+        for name in names:
+            row[name] = run_flags.get(name)
         rows.append(row)
     return rows
 
 
 def _measure_coverage(analysis: RunAnalysis) -> Row:
+    """Measures what the training region has, and what it determines."""
     data = analysis.dataset
     row: Row = {"run": analysis.name, "region": data.region.spec}
     row |= solvable.measure_coverage(data)

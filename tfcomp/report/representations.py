@@ -71,7 +71,9 @@ def evaluate_embeddings(
     config, listed = make_config(table, region, name, eval_points)
     # Pictures and geometry are of means over the rows of a combination.
     order = np.argsort(rows, kind="stable")
-    means = {n: _average(v[order], table.counts) for n, v in layers.items()}
+    means = {}
+    for layer, values in layers.items():
+        means[layer] = _average(values[order], table.counts)
 
     def look_up(factors: np.ndarray) -> Arrays:
         places = table.find_points(factors)
@@ -135,18 +137,11 @@ def evaluate_encoder(
         raise ValueError(f"table {rule}, got {table!r}")
     config, listed = make_config(table, region, name, eval_points)
     images = make_table_dataset(config, table, listed)
-    encode = open_encoder(encoder, layers, LATENTS)
-    decode = decoder and open_encoder(decoder, (), IMAGE)
+    encode = _open_parts(encoder, decoder, layers)
 
     def read(factors: np.ndarray) -> Arrays:
         """Returns layers of all images of combinations."""
-        arrays = encode(table.draw_all(factors.astype(np.float32)))
-        if decode:
-            for key, values in decode(arrays[LATENTS]).items():
-                if key in arrays:
-                    key = f"{key}_decoder"
-                arrays[key] = values
-        return arrays
+        return encode(table.draw_all(factors.astype(np.float32)))
 
     def look_up(factors: np.ndarray) -> Arrays:
         rows = table.find_points(factors)
@@ -158,15 +153,11 @@ def evaluate_encoder(
         return means
 
     points = images.splits.scored.factors
-    num_parts = math.ceil(len(points) / BATCH)
-    batches = [read(part) for part in np.array_split(points, num_parts)]
-    points = np.repeat(points, table.counts[table.find_points(points)], axis=0)
-    arrays = {}
-    for key in batches[0]:
-        if key != IMAGE:
-            arrays[key] = np.concatenate([batch[key] for batch in batches])
+    arrays = _read_in_batches(read, points)
+    counts = table.counts[table.find_points(points)]
+    points = np.repeat(points, counts, axis=0)
     arrays = scores.read_layers(arrays, len(points))
-    if decode:
+    if decoder is not None:
         result = _finish(
             config,
             images,
@@ -175,7 +166,6 @@ def evaluate_encoder(
             look_up,
         )
     else:
-        draw = table.draw
         result = _report(
             config,
             table,
@@ -183,13 +173,47 @@ def evaluate_encoder(
             points,
             arrays,
             look_up,
-            draw,
+            table.draw,
         )
-    if codes and arrays[LATENTS].shape[1] <= MAX_CODES:
-        result.run.tables["codes"] = scores.measure_codes(
-            table.space, points, arrays[LATENTS]
-        )
+    latents = arrays[LATENTS]
+    if codes and latents.shape[1] <= MAX_CODES:
+        rows = scores.measure_codes(table.space, points, latents)
+        result.run.tables["codes"] = rows
     return result
+
+
+def _open_parts(
+    encoder: Any,
+    decoder: Any,
+    layers: Sequence[str],
+) -> Lookup:
+    """Makes a function from images to the layers of one or both parts."""
+    encode = open_encoder(encoder, layers, LATENTS)
+    if decoder is None:
+        return encode
+    decode = open_encoder(decoder, (), IMAGE)
+
+    def read(images: np.ndarray) -> Arrays:
+        arrays = encode(images)
+        for key, values in decode(arrays[LATENTS]).items():
+            if key in arrays:
+                key = f"{key}_decoder"
+            arrays[key] = values
+        return arrays
+
+    return read
+
+
+def _read_in_batches(read: Lookup, points: np.ndarray) -> Arrays:
+    """Reads the layers of many combinations, without the images."""
+    num_parts = math.ceil(len(points) / BATCH)
+    parts = np.array_split(points, num_parts)
+    batches = list(map(read, parts))
+    arrays = {}
+    for key in batches[0]:
+        if key != IMAGE:
+            arrays[key] = np.concatenate([batch[key] for batch in batches])
+    return arrays
 
 
 def _average(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -207,6 +231,7 @@ def _report(
     look_up: Lookup,
     pictures: Callable | None,
 ) -> ModelReport:
+    """Scores sums of parts that are fitted to the last layer."""
     last = list(layers)[-1]
     units = layers[last].shape[1]
     space = table.space
@@ -225,13 +250,15 @@ def _report(
         notes=table.notes,
         size_flag="eval_points",
     )
+
     rows = np.flatnonzero(~dataset.region.contains(points))
     rows = rows[choose_rows(len(rows), MAX_FITTED)]
     index = space.to_index(points[rows])
     effects = fit_effects(index, space.shape, layers[last][rows])
 
     def call(factors: np.ndarray) -> Arrays:
-        design = make_design(space.to_index(np.asarray(factors)), space.shape)
+        index = space.to_index(np.asarray(factors))
+        design = make_design(index, space.shape)
         composed = (design @ effects).astype(np.float32)
         return look_up(factors) | {IMAGE: composed}
 
@@ -251,10 +278,21 @@ def _finish(
     layers: Arrays,
     call: Lookup,
 ) -> ModelReport:
+    """Scores all layers of a model, whose stages they are."""
     scores.say_memory(layers, dataset.space)
     is_ood = dataset.region.contains(points)
-    tables = scores.measure_layers(dataset.space, points, is_ood, layers)
-    model = wrap_model(call, dataset, list(layers), "values")
+    tables = scores.measure_layers(
+        dataset.space,
+        points,
+        is_ood,
+        layers,
+    )
+    model = wrap_model(
+        call,
+        dataset,
+        list(layers),
+        "values",
+    )
     if dataset.is_pixels:
         dataset, outputs = check_outputs(dataset, model, 1)
     else:
@@ -262,12 +300,12 @@ def _finish(
         outputs = values.reshape(-1, *dataset.image_shape)
     text = f"Layers: {', '.join(layers)}\n{describe_points(dataset)}"
     run = LoadedRun(
-        None,
-        config,
-        dataset,
-        model,
-        {},
-        text,
+        path=None,
+        config=config,
+        dataset=dataset,
+        model=model,
+        metrics={},
+        description=text,
         tables=tables,
     )
     return ModelReport(run, outputs=outputs)

@@ -34,6 +34,7 @@ RIVALS = {
     "mean_image": "mean image",
 }
 IGNORED = "one factor ignored"
+NO_TEST = "so OOD errors are no test of generalization."
 
 
 class Links(str):
@@ -50,7 +51,15 @@ class Links(str):
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """The relative errors of a run by subset, and OOD errors by column."""
+    """The errors of a run.
+
+    Attributes:
+        setting: The name of its setting.
+        seed: Its seed.
+        errors: Relative MSE by subset.
+        others: Relative MSE of other predictors out of distribution, by column.
+        link: The address of its page or folder.
+    """
 
     setting: str
     seed: int
@@ -60,7 +69,10 @@ class ScoredRun:
 
 
 def read_scored(
-    setting: str, seed: int, metrics: Mapping[str, Any], link: str = ""
+    setting: str,
+    seed: int,
+    metrics: Mapping[str, Any],
+    link: str = "",
 ) -> ScoredRun:
     """Reads the errors of a run.
 
@@ -77,7 +89,10 @@ def read_scored(
     for name in list_references(references):
         if name not in RIVALS:
             others[IGNORED] = references[name]["ood"]
-    errors = {s: metrics.get(s, {}).get("relative_mse") for s in SUBSETS}
+    errors = {}
+    for subset in SUBSETS:
+        scores = metrics.get(subset, {})
+        errors[subset] = scores.get("relative_mse")
     return ScoredRun(
         setting,
         seed,
@@ -90,19 +105,32 @@ def read_scored(
 def score_runs(
     analyses: Sequence[RunAnalysis], folder: Path
 ) -> list[ScoredRun]:
-    """Returns the errors of runs, with links from the folder of a report."""
+    """Returns the errors of runs.
+
+    Args:
+        analyses: The runs.
+        folder: The folder of the report, from which links lead.
+    """
     scored = []
     for analysis in analyses:
         run = analysis.run
         link = ""
         if run.path is not None:
-            page = run.path / "analysis" / "report.html"
-            target = page if page.exists() else run.path
+            target = run.path / "analysis" / "report.html"
+            if not target.exists():
+                target = run.path
             link = Path(os.path.relpath(target, folder)).as_posix()
         scores = analysis.evaluation.scores
         metrics = {**scores, "references": analysis.references}
         seed = run.config.training.seed
-        scored.append(read_scored(analysis.setting, seed, metrics, link))
+        scored.append(
+            read_scored(
+                analysis.setting,
+                seed,
+                metrics,
+                link,
+            )
+        )
     return scored
 
 
@@ -114,16 +142,16 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
         links = [(str(run.seed), run.link) for run in group[:MAX_LINKS]]
         if len(group) > MAX_LINKS:
             links.append((f"… ({len(group)})", ""))
+
         row: dict[str, Any] = {"setting": setting, "seeds": Links(links)}
         for subset in SUBSETS:
             column = subset.upper()
             statistics = _summarize(group, subset)
-            row[column] = statistics.mean if statistics else None
+            row[column] = _get_mean(statistics)
             row[f"{column} 95 %"] = _format_interval(statistics)
         for column in (*RIVALS.values(), IGNORED):
-            values = [run.others.get(column) for run in group]
-            statistics = compute_statistics(values)
-            row[column] = statistics.mean if statistics else None
+            errors = [run.others.get(column) for run in group]
+            row[column] = _get_mean(compute_statistics(errors))
         rows.append(row)
     return make_exhibit("relative_errors", rows=rows)
 
@@ -136,8 +164,13 @@ def _group_settings(runs: Sequence[ScoredRun]) -> dict[str, list[ScoredRun]]:
 
 
 def make_paired(rows: Sequence[Row], finding: str) -> Section:
-    """Makes the section of comparisons, with the sentence of the answer."""
-    table = make_exhibit("paired", rows=[dict(row) for row in rows])
+    """Makes the section of comparisons.
+
+    Args:
+        rows: Paired tests, as the columns of `paired.csv`.
+        finding: Their sentence in the answer.
+    """
+    table = make_exhibit("paired", rows=list(map(dict, rows)))
     return make_section("paired", [table], finding)
 
 
@@ -157,28 +190,43 @@ def describe_fits(
         return "No setting has an ID error for every seed."
 
     # A setting without an ID error has not been seen to fit.
-    fitted = [s for s, error in id_errors.items() if error <= FITTED]
+    fitted = []
+    errors = {}
+    for setting, error in id_errors.items():
+        if error > FITTED:
+            continue
+        fitted.append(setting)
+        if setting in ood_errors:
+            errors[setting] = ood_errors[setting]
     count = len({*groups, *planned})
+    if count == 1:
+        return _describe_fit(bool(fitted), list(errors.values()))
+
     text = (
         f"{len(fitted)} of {count} settings fit their training data (mean ID "
         f"error at most {FITTED:g})"
     )
-    if count == 1:
-        verb = "fits" if fitted else "does not fit"
-        text = f"The setting {verb} its training data"
     if not fitted:
-        return f"{text}, so OOD errors are no test of generalization."
-
-    errors = {s: ood_errors[s] for s in fitted if s in ood_errors}
+        return f"{text}, {NO_TEST}"
     if not errors:
         return f"{text}."
     least = min(errors.values())
-    if count == 1:
-        return f"{text}; its mean OOD error is {least:.3g}."
     best = "; ".join(s for s, error in errors.items() if error == least)
-    which = "these" if len(errors) == len(fitted) else "those that have one"
+    which = "these"
+    if len(errors) < len(fitted):
+        which = "those that have one"
     text += f"; the lowest mean OOD error of {which} is {least:.3g}"
     return f"{text} ({best})."
+
+
+def _describe_fit(is_fitted: bool, ood_errors: Sequence[float]) -> str:
+    """Describes a single setting, which may have an OOD error."""
+    if not is_fitted:
+        return f"The setting does not fit its training data, {NO_TEST}"
+    text = "The setting fits its training data"
+    for error in ood_errors:
+        text += f"; its mean OOD error is {error:.3g}"
+    return f"{text}."
 
 
 def _average(
@@ -194,26 +242,36 @@ def _average(
 
 
 def describe_tests(rows: Sequence[Row], reference: str = "") -> str:
-    """Describes paired tests of OOD errors of the settings `a` and `b`."""
+    """Describes paired tests of OOD errors.
+
+    Args:
+        rows: The tests, each of the settings `a` and `b`.
+        reference: The setting `a`, if all tests have the same.
+    """
     tested = [row for row in rows if row["p_holm"] is not None]
     if not tested:
         return "Differences are not tested: in no pair do they vary over seeds."
     clear = [row for row in tested if row["p_holm"] < LEVEL]
-    pairs = f"pairs with {reference}" if reference else "pairs"
+    pairs = "pairs"
+    if reference:
+        pairs = f"pairs with {reference}"
     text = (
         f"At equal seeds the OOD error differs in {len(clear)} of "
         f"{len(tested)} {pairs} (paired t-test, p < {LEVEL} by Holm)"
     )
-    shown = tested if len(tested) == 1 else clear[:MAX_NAMED]
-    if not shown:
+    named = clear[:MAX_NAMED]
+    if len(tested) == 1:
+        named = tested
+    if not named:
         return f"{text}."
-    details = [_describe_pair(row) for row in shown]
+    details = list(map(_describe_pair, named))
     if len(clear) > MAX_NAMED:
         details.append(f"{len(clear) - MAX_NAMED} more")
     return f"{text}: {'; '.join(details)}."
 
 
 def _describe_pair(row: Row) -> str:
+    """Describes the difference of a pair, with its interval if known."""
     interval = ""
     if row["low"] is not None:
         interval = f" [{row['low']:.3g}, {row['high']:.3g}]"
@@ -226,6 +284,12 @@ def _describe_pair(row: Row) -> str:
 def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
     values = [run.errors.get(subset) for run in runs]
     return compute_statistics(values, find_limits(f"{subset}_relative_mse"))
+
+
+def _get_mean(statistics: Statistics | None) -> float | None:
+    if statistics is None:
+        return None
+    return statistics.mean
 
 
 def _format_interval(statistics: Statistics | None) -> str | None:

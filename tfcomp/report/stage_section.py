@@ -65,11 +65,18 @@ def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     finding = describe_course(
         exhibits, "cosine_factorization", "the factorization (cosine form)"
     )
-    return make_section("layers", exhibits, finding, notes=" ".join(notes))
+    return make_section(
+        "layers",
+        exhibits,
+        finding,
+        notes=" ".join(notes),
+    )
 
 
 def make_charts(
-    analyses: Sequence[RunAnalysis], section: str, others: Sequence[str] = ()
+    analyses: Sequence[RunAnalysis],
+    section: str,
+    others: Sequence[str] = (),
 ) -> list[Exhibit]:
     """Makes the charts of a section that have numbers.
 
@@ -79,34 +86,46 @@ def make_charts(
         others: Metrics that stand in the tables alone.
     """
     charts = list_charts(section)
-    names = [m.name for metrics in charts.values() for m in metrics]
+    names = list(others)
+    for metrics in charts.values():
+        names += [metric.name for metric in metrics]
     rows = []
     for analysis in analyses:
-        stages = tabulate_stages(analysis, [*names, *others])
+        stages = tabulate_stages(analysis, names)
         for stage, numbers in stages.items():
-            rows.append({"run": analysis.name, "stage": stage, **numbers})
+            rows.append(
+                {
+                    "run": analysis.name,
+                    "stage": stage,
+                    **numbers,
+                }
+            )
 
     units = {pictures.label_volume(a.dataset.space) for a in analyses}
     volume = " or ".join(sorted(units))
     exhibits = []
     for chart, metrics in charts.items():
         filled = [m for m in metrics if has_numbers(rows, m.name)]
-        if filled:
-            ylabel = chart.axis or volume
-            exhibits.append(
-                _make_chart(
-                    chart,
-                    filled,
-                    rows,
-                    others,
-                    ylabel,
-                )
-            )
+        if not filled:
+            continue
+        exhibit = _make_chart(
+            chart,
+            filled,
+            rows,
+            others,
+            ylabel=chart.axis or volume,
+        )
+        exhibits.append(exhibit)
     return exhibits
 
 
 def has_numbers(rows: Sequence[Row], column: str) -> bool:
-    """Returns True if a column of a table is not empty."""
+    """Returns True if a column of a table is not empty.
+
+    Args:
+        rows: The table.
+        column: The name of the column.
+    """
     return any(row[column] is not None for row in rows)
 
 
@@ -129,7 +148,12 @@ def _make_chart(
         limits = (low, high)
         texts.append(f"The axis has the whole range, {low:g} to {high:g}.")
     panels = {metric.label: metric.name for metric in metrics}
-    columns = ["run", "stage", *panels.values(), *others]
+    columns = [
+        "run",
+        "stage",
+        *panels.values(),
+        *others,
+    ]
     return Exhibit(
         name=chart.name,
         title=chart.title,
@@ -147,12 +171,20 @@ def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
     rows = list_points(analysis, volumes)
     exhibits: list[Exhibit] = []
     for plane in data.planes:
+        suffix = ""
+        if len(data.space) > 2:
+            suffix = f"_{plane.name}"
         exhibit = show_run(
             analysis,
             "log_volume",
-            pictures.picture_volumes(data, volumes, analysis.name, [plane]),
+            pictures.picture_volumes(
+                data,
+                volumes,
+                analysis.name,
+                [plane],
+            ),
             rows,
-            suffix="" if len(data.space) == 2 else f"_{plane.name}",
+            suffix=suffix,
             planes=pictures.describe_planes(data),
         )
         exhibits.append(exhibit)
@@ -174,11 +206,10 @@ def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
 
 def make_tuning(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows whether units depend on factors additively."""
-    complete = [
-        analysis
-        for analysis in analyses
-        if len(analysis.dataset.space) > 1 and analysis.splits.is_complete
-    ]
+    complete = []
+    for analysis in analyses:
+        if len(analysis.dataset.space) > 1 and analysis.splits.is_complete:
+            complete.append(analysis)
     rows = list_stages(
         complete, lambda a, stage: summarize_tuning(a.tuning[stage])
     )
@@ -194,15 +225,13 @@ def make_manifolds(analyses: Sequence[RunAnalysis]) -> Section:
     rows = list_stages(
         analyses, lambda a, stage: dict(a.for_pairs.ranks[stage])
     )
-    subsets = {"ID": "id", "OOD": "ood"}
-    panels = {
-        title: column
-        for title, column in subsets.items()
-        if has_numbers(rows, column)
-    }
+    panels = {}
+    for column in ("id", "ood"):
+        if has_numbers(rows, column):
+            panels[column.upper()] = column
     figure = draw_stage_rows(rows, panels, "participation ratio")
     exhibits = [make_exhibit("effective_rank", figure, rows)]
-    exhibits += [make_pca(analysis) for analysis in analyses]
+    exhibits += map(make_pca, analyses)
     finding = describe_course(
         exhibits, "id", "the effective rank over ID points"
     )
@@ -220,7 +249,12 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
         # A code of one unit has a line, at 0.
         missing = 2 - plane.shape[1]
         points[stage] = np.pad(plane, ((0, 0), (0, missing)))
-    return _show_points(analysis, "pca", points, shares=", ".join(shares))
+    return _show_points(
+        analysis,
+        "pca",
+        points,
+        shares=", ".join(shares),
+    )
 
 
 def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
@@ -228,7 +262,10 @@ def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
     exhibits = []
     for analysis in analyses:
         exhibits += try_umap(analysis)
-    return make_section("umap", exhibits, "" if has_umap() else UMAP_HINT)
+    finding = UMAP_HINT
+    if has_umap():
+        finding = ""
+    return make_section("umap", exhibits, finding)
 
 
 def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
@@ -282,7 +319,12 @@ def make_embeddings(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def show_embedding(analysis: RunAnalysis, factor: str) -> list[Exhibit]:
-    """Shows the matrices of one factor, and its profiles if it has any."""
+    """Shows the matrices of one factor, and its profiles if it has any.
+
+    Args:
+        analysis: The run, of a model of forced rendering.
+        factor: The name of the factor.
+    """
     embedding = analysis.embeddings[factor]
     figures = pictures.picture_embedding(
         analysis.dataset.space[factor], embedding
@@ -311,7 +353,13 @@ def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
     points = []
     for row in rows:
         line = f"{row['run']}, {row['classes']}"
-        points.append({**row, "run": line, "stage": row["layer"]})
+        points.append(
+            {
+                **row,
+                "run": line,
+                "stage": row["layer"],
+            }
+        )
     figure = draw_stage_rows(points, SUMS_OF_PARTS, "share")
     exhibits = [make_exhibit("table_layers", figure, rows)]
     for name in ("parts", "pairs", "codes"):
@@ -322,7 +370,12 @@ def make_representations(analyses: Sequence[RunAnalysis]) -> Section:
 
 
 def list_table(analyses: Sequence[RunAnalysis], name: str) -> list[Row]:
-    """Lists the rows of one of the `tables` of models."""
+    """Lists the rows of one of the `tables` of models.
+
+    Args:
+        analyses: The models.
+        name: The name of the table, which some may lack.
+    """
     rows: list[Row] = []
     for analysis in analyses:
         for row in analysis.run.tables.get(name, ()):
@@ -337,6 +390,7 @@ def describe_sums(rows: Sequence[Row]) -> str:
     row, chance = latents or list(rows[-2:])
     if row["additive_r2"] is None:
         return ""
+
     text = (
         f"a sum of parts explains {row['additive_r2']:.1%} of the variance in "
         f"{row['layer']} ({chance['additive_r2']:.1%} with permuted classes)"

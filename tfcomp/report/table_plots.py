@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,6 +22,7 @@ from tfcomp.figures.exhibits import Plot, Width, fit_width
 from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.seed_statistics import (
+    Statistics,
     choose_flags,
     estimate_geometric,
     estimate_mean,
@@ -68,14 +69,15 @@ def plot_scores(
         >>> figure.data["row"].unique().tolist()
         ['depth 2', 'depth 6']
     """
-    names = [names] if isinstance(names, str) else names
+    if isinstance(names, str):
+        names = [names]
     panels: dict[str, dict[str, Series]] = {}
     for name in names:
         rows = _select(runs, numbers, name, by)
-        panels[name] = {
-            str(label): group.groupby("seed")["value"].agg(_average_all)
-            for label, group in rows.groupby("label", sort=False)
-        }
+        panels[name] = {}
+        for label, group in rows.groupby("label", sort=False):
+            by_seed = group.groupby("seed")["value"]
+            panels[name][str(label)] = by_seed.agg(_average_all)
     with fit_width(width):
         return draw_score_panels(panels)
 
@@ -85,25 +87,30 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
     log = [name for name in panels if name.endswith(ERRORS)]
     marks = []
     for name, settings in panels.items():
-        estimate = estimate_geometric if name in log else estimate_mean
+        estimate: Callable[..., Statistics | None] = estimate_mean
+        if name in log:
+            estimate = estimate_geometric
         for label, values in settings.items():
             seeds = values.dropna().tolist()
             if not seeds:
                 continue
             # Seeds stay where one lacks the score, so that there is no mean.
             result = estimate(list_by_seed(values), find_limits(name))
-            if result is None:
-                marks += list_marks(name, label, seeds, math.nan)
-                continue
-            ends = (result.low, result.high)
+            mean = math.nan
+            ends: tuple[float | None, float | None] = (None, None)
+            if result is not None:
+                mean = result.mean
+                ends = (result.low, result.high)
             marks += list_marks(
                 name,
                 label,
                 seeds,
-                result.mean,
+                mean,
                 ends,
             )
-    kind = "geometric mean" if len(log) == len(panels) else "mean"
+    kind = "mean"
+    if len(log) == len(panels):
+        kind = "geometric mean"
     return draw_forest(marks, log, kind)
 
 
@@ -118,8 +125,19 @@ def plot_curves(
 ) -> Plot:
     """Plots a number over stages or epochs: means and 95 % intervals.
 
-    Takes the arguments of `plot_scores` and raises its errors; `data` has a
-    row for each point. Epochs (`over="epoch"`) need run folders.
+    Args:
+        runs: As for `plot_scores`.
+        numbers: As for `plot_scores`.
+        name: One number.
+        over: `stage`, or `epoch`, which needs run folders.
+        by: As for `plot_scores`.
+        width: As for `plot_scores`.
+
+    Returns:
+        A figure, whose `data` has a row for each point.
+
+    Raises:
+        ConfigError: If the tables have no such number or flag.
 
     Example:
         >>> path = "reproduction/evidence/depth_fresh.csv.xz"
@@ -151,20 +169,38 @@ def plot_curves(
         if over == "stage":  # a row may have runs of several depths
             stages = group.groupby("run")["stage"].agg(list)
             table = table[merge_stages(stages)]
-        panel = name if over == "epoch" else ""
+        panel = ""
+        if over == "epoch":
+            panel = name
         curves[panel, str(label)] = average(table, limits)
 
     with fit_width(width):
         if over == "stage":
             return draw_stage_panels(join_curves(curves, "stage"), ylabel=name)
-        log = [name] if name.endswith(ERRORS) else []
-        return draw_curve_panels(join_curves(curves), xlabel=over, log=log)
+        log = []
+        if name.endswith(ERRORS):
+            log.append(name)
+        return draw_curve_panels(
+            join_curves(curves),
+            xlabel=over,
+            log=log,
+        )
 
 
 def average(table: DataFrame, limits: Limits) -> DataFrame:
-    """Returns the means of columns [seeds, places], with intervals."""
+    """Returns the means over seeds, with 95 % intervals.
+
+    Args:
+        table: Numbers, a row for each seed, a column for each place.
+        limits: The range of the number.
+
+    Returns:
+        A row for each place, with `mean`, `low` and `high`.
+    """
     means = pd.DataFrame(
-        math.nan, index=list(table), columns=["mean", "low", "high"]
+        math.nan,
+        index=list(table),
+        columns=["mean", "low", "high"],
     )
     for column in table:
         result = estimate_mean(list_by_seed(table[column]), limits)
@@ -188,19 +224,24 @@ def _label_runs(runs: DataFrame, by: str) -> Series:
     flags = split_names(by)
     for flag in flags:
         if flag not in runs:
-            rule = f"must be flags of the runs{suggest(flag, map(str, runs))}"
+            hint = suggest(flag, map(str, runs))
+            rule = f"must be flags of the runs{hint}"
             raise ConfigError("by", rule, flag)
     rows: list[Any] = runs.to_dict("records")
     if not flags:
-        flags = choose_flags(
-            [{n: v for n, v in r.items() if n not in NO_FLAGS} for r in rows]
-        )
-    labels = [make_label({f: row[f] for f in flags}, flags) for row in rows]
+        names = [name for name in map(str, runs) if name not in NO_FLAGS]
+        settings = [{name: row[name] for name in names} for row in rows]
+        flags = choose_flags(settings)
+    labels = [make_label(row, flags) for row in rows]
     return pd.Series(labels, index=runs.index)
 
 
 def _select(
-    runs: DataFrame, numbers: DataFrame, name: str, by: str, over: str = ""
+    runs: DataFrame,
+    numbers: DataFrame,
+    name: str,
+    by: str,
+    over: str = "",
 ) -> DataFrame:
     """Selects the rows of one number, and adds `label` and `seed` of runs.
 
@@ -220,8 +261,9 @@ def _select(
         & ((numbers["stage"] != "") == (over == "stage"))
     ].merge(settings, on="run")
     if rows["value"].isna().all():
-        known = sorted(set(numbers.dropna(subset="value")["name"]))
-        rule = f"must be a number of the runs{suggest(rest, known)}"
+        names = set(numbers.dropna(subset="value")["name"])
+        hint = suggest(rest, sorted(names))
+        rule = f"must be a number of the runs{hint}"
         raise ConfigError("name", rule, name)
     if over == "epoch":
         epochs = rows["when"].str.removeprefix(EPOCH).astype(int)

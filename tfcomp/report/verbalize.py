@@ -55,25 +55,33 @@ def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
     where flags do not tell the runs apart.
     """
     given = [config.run_name for config in configs]
-    are_trials = all(is_hash(name) for name in given)
+    are_trials = all(map(is_hash, given))
     if len(set(given)) < len(given):  # runs in several folders
         given = [config.run_dir for config in configs]
         are_trials = False
-    own = [(name, name) for name in given]
+    own = list(zip(given, given, strict=True))
 
     flags = [config.identity() for config in configs]
     # Runs lack the settings of plugins that only others have.
-    every = {n: "-" for f in flags for n in f if n not in IGNORED}
-    flags = [every | f for f in flags]
-    varied = [n for n in every if len({str(f[n]) for f in flags}) > 1]
+    lacking: dict[str, Any] = {}
+    for run in flags:
+        lacking |= dict.fromkeys(run, "-")
+    flags = [lacking | run for run in flags]
+    varied = []
+    for name in lacking:
+        values = {str(run[name]) for run in flags}
+        if name not in IGNORED and len(values) > 1:
+            varied.append(name)
     if len(varied) > MAX_FLAGS and not are_trials:
         return own
-    telling = choose_flags([{n: f[n] for n in varied} for f in flags])
-    settings = [make_label(f, telling) for f in flags]
+
+    differences = [{name: run[name] for name in varied} for run in flags]
+    telling = choose_flags(differences)
+    settings = [make_label(run, telling) for run in flags]
     if len(set(settings)) < len(settings):
         telling = [*telling, "seed"]
-    names = [make_label(f, telling) for f in flags]
-    if len({to_file_name(name) for name in names}) < len(names):
+    names = [make_label(run, telling) for run in flags]
+    if len(set(map(to_file_name, names))) < len(names):
         return own
     return list(zip(names, settings, strict=True))
 
@@ -94,10 +102,13 @@ def describe_common(settings: Sequence[Mapping[str, Any]]) -> str:
     for flag, words in SUBTITLE.items():
         values = {setting.get(flag) for setting in settings}
         value = values.pop()
-        if not values and value not in (None, "") and value is not False:
+        is_given = value not in (None, "") and value is not False
+        if is_given and not values:
             parts.append(words.format(value))
+    if not parts:
+        return ""
     text = ", ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def describe_model(run: LoadedRun) -> str:
@@ -105,44 +116,46 @@ def describe_model(run: LoadedRun) -> str:
     data = run.dataset
     points = data.splits.all
     factors = ", ".join(f"{f.name} ({f.size})" for f in data.space)
+    num_held_out = int(points.is_ood.sum())
     return (
         f"{run.name}: {run.config.data.dataset} of {factors}; "
-        f"{len(points):,} combinations, {int(points.is_ood.sum()):,} held "
+        f"{len(points):,} combinations, {num_held_out:,} held "
         f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
     )
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
     """Returns one sentence on the content of a `metrics.json`, of any age."""
-    known = _find_excess(metrics, "id")
-    held_out = _find_excess(metrics, "ood")
-    if known is None:
+    id_error = _find_excess(metrics, "id")
+    ood_error = _find_excess(metrics, "ood")
+    if id_error is None:
         return "The error of the network in distribution is not a number."
-    above = " above floor_mse" if "floor_mse" in metrics["id"] else ""
-    text = f"in distribution (relative MSE{above} {known:.2g})"
-    if known > FITTED:
+    name = "relative MSE"
+    if "floor_mse" in metrics["id"]:
+        name = "relative MSE above floor_mse"
+    text = f"in distribution ({name} {id_error:.2g})"
+    if id_error > FITTED:
         text = (
             f"The network does not fit {text}; at most {FITTED:g} would count "
             "as fitted"
         )
-        if held_out is not None:
-            text += f"; on held-out combinations it is {held_out:.2g}"
+        if ood_error is not None:
+            text += f"; on held-out combinations it is {ood_error:.2g}"
         return f"{text}."
 
-    if held_out is None:
-        is_whole = metrics.get("points", {}).get("ood") == 0
+    if ood_error is None:
         rest = "its OOD error is unknown"
-        if is_whole:
+        if metrics.get("points", {}).get("ood") == 0:
             rest = "nothing was held out"
         return f"The network fits {text}; {rest}."
     verdict = "fails on"
-    if held_out <= FITTED:
+    if ood_error <= FITTED:
         verdict = "draws"
-    elif held_out <= FAILED:
+    elif ood_error <= FAILED:
         verdict = "is worse on"
     return (
         f"The network fits {text} and {verdict} held-out combinations "
-        f"({held_out:.2g}){_describe_training(metrics)}"
+        f"({ood_error:.2g}){_describe_training(metrics)}"
         f"{_count_peaks(metrics)}."
     )
 
@@ -170,11 +183,14 @@ def _count_peaks(metrics: Mapping[str, Any]) -> str:
     count = metrics.get("points", {}).get("ood")
     if share is None or count is None:
         return ""
-    return f"; {round(share * count)} of {count} peaks are within one pixel"
+    near = round(share * count)
+    return f"; {near} of {count} peaks are within one pixel"
 
 
 def _find_score(
-    metrics: Mapping[str, Any], subset: str, score: str
+    metrics: Mapping[str, Any],
+    subset: str,
+    score: str,
 ) -> float | None:
     value = metrics.get(subset, {}).get(score)
     if value is None or not math.isfinite(value):
@@ -196,22 +212,24 @@ def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
 
 
 def list_references(
-    scores: Mapping[str, Mapping[str, float]], subset: str = "ood"
+    scores: Mapping[str, Mapping[str, float]],
 ) -> dict[str, str]:
     """Returns predictors with scores, in words; of ignorant ones the best.
 
     Args:
-        scores: Errors of predictors by name and subset.
-        subset: The subset that decides which one is the best.
+        scores: Errors of predictors by name and subset; those out of
+            distribution decide which one is the best.
     """
-    words = {name: REFERENCES[name] for name in REFERENCES if name in scores}
-    errors = {
-        name: errors[subset]
-        for name, errors in scores.items()
-        if name.startswith(IGNORANT) and subset in errors
-    }
-    if errors:
-        best = min(errors, key=errors.__getitem__)
+    words = {}
+    for name, text in REFERENCES.items():
+        if name in scores:
+            words[name] = text
+    ignorant = {}
+    for name, errors in scores.items():
+        if name.startswith(IGNORANT) and "ood" in errors:
+            ignorant[name] = errors["ood"]
+    if ignorant:
+        best = min(ignorant, key=ignorant.__getitem__)
         words[best] = f"true image {best.replace('_', ' ')}"
     return words
 
@@ -220,15 +238,18 @@ def format_references(references: Mapping[str, Mapping[str, float]]) -> str:
     """Formats R² of predictors without a network; empty for older runs."""
     scores = {name: references[name] for name in list_references(references)}
     columns = ["id_r2", "ood_r2"]
-    if not any("ood_r2" in row for row in scores.values()):
+    row_names = set().union(*scores.values())
+    if "ood_r2" not in row_names:
         return ""
-    if any("ood_new" in row for row in scores.values()):
+    if "ood_new" in row_names:
         columns.append("ood_new_r2")
-    lines = ["", "r2 without a network"]
+
+    text = "\nr2 without a network"
     for name, row in scores.items():
-        line = f" {name:19}"
+        text += f"\n {name:19}"
         for column in columns:
-            value = row.get(column)
-            line += f"{'-':>12}" if value is None else f"{value:12.4g}"
-        lines.append(line)
-    return "\n".join(lines)
+            cell = "-"
+            if row.get(column) is not None:
+                cell = f"{row[column]:.4g}"
+            text += f"{cell:>12}"
+    return text

@@ -85,6 +85,9 @@ def split_cells(
     Args:
         flag: Its name, for errors.
         text: Its value.
+
+    Raises:
+        ConfigError: A quote is not closed.
     """
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
@@ -223,7 +226,14 @@ def make_trials(
     if base.training.seed not in (0, *seeds):
         notes["ignored: --seed, seeds begin at --first_seed"] = None
     for varied in settings:
-        config = make_config({**flags, **varied, **places, "seed": seeds[0]})
+        config = make_config(
+            {
+                **flags,
+                **varied,
+                **places,
+                "seed": seeds[0],
+            }
+        )
         dataset = check_config(config, is_here(flags))
         notes |= dict.fromkeys(list_notes(dataset))
         version = compute_code_version(config.plugins)

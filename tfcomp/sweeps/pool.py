@@ -104,7 +104,13 @@ def open_pool(
             raise ConfigError("workers", rule, workers)
         threads = options.threads or max(1, count_cores() // workers)
         with start_local_cluster(workers) as client:
-            yield Pool(client, options, workers, threads, tuple(gpus))
+            yield Pool(
+                client,
+                options,
+                workers,
+                threads,
+                tuple(gpus),
+            )
 
 
 def connect(address: str) -> Client:
@@ -482,7 +488,11 @@ class Pool:
             gpus=self.gpus,
         )
         future = self.client.submit(
-            run_task, task, setup, pure=False, workers=[address]
+            run_task,
+            task,
+            setup,
+            pure=False,
+            workers=[address],
         )
         return _Started(task, future, time.monotonic())
 

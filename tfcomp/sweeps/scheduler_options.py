@@ -59,7 +59,12 @@ class SchedulerOptions(Settings):
         "(~/.config/dask/jobqueue.yaml).",
         choices=("", "slurm"),
     )
-    job_cores: int = setting(1, "Cores of a job.", minimum=1, maximum=1024)
+    job_cores: int = setting(
+        1,
+        "Cores of a job.",
+        minimum=1,
+        maximum=1024,
+    )
     job_memory: str = setting("4GB", "Memory of a job.")
     job_time: str = setting(
         "",
@@ -67,7 +72,11 @@ class SchedulerOptions(Settings):
         "in the next job from its last checkpoint. By default as Dask's file "
         "says, or half an hour.",
     )
-    job_gpus: int = non_negative(0, "GPUs of a job.", maximum=64)
+    job_gpus: int = non_negative(
+        0,
+        "GPUs of a job.",
+        maximum=64,
+    )
     job_partition: str = setting(
         "", "Partition of the jobs. By default as Dask's file says."
     )
@@ -123,7 +132,11 @@ def list_gpus() -> list[str]:
     # TensorFlow would occupy one by looking.
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
     try:
-        output = subprocess.check_output(command, text=True, timeout=30)
+        output = subprocess.check_output(
+            command,
+            text=True,
+            timeout=30,
+        )
     except (OSError, subprocess.SubprocessError):
         return []  # a driver that is absent or silent cannot train either
     return output.split()

@@ -71,9 +71,12 @@ class SweepNumbers:
     @property
     def paths(self) -> list[str]:
         """The scores to show, as `ood/hit_rate`."""
-        known = set(self.summary["score"])
-        names = [name for name in list_leading("image") if name in known]
-        return [name.replace("_", "/", 1) for name in names]
+        scores = set(self.summary["score"])
+        paths = []
+        for name in list_leading("image"):
+            if name in scores:
+                paths.append(name.replace("_", "/", 1))
+        return paths
 
 
 def compute_numbers(
@@ -104,10 +107,14 @@ def compute_numbers(
             # What other trials have is NaN for a trial that lacks it.
             value = scores.get(name, math.nan)
             rows.append([*trial.setting.values(), trial.seed, name, value])
-        label = make_label(trial.setting, varied)
-        link = f"{TRIALS}/{trial.name}/"
-        metrics = read_metrics(trial.path)
-        scored.append(read_scored(label, trial.seed, metrics, link))
+        scored_run = read_scored(
+            setting=make_label(trial.setting, varied),
+            seed=trial.seed,
+            metrics=read_metrics(trial.path),
+            link=f"{TRIALS}/{trial.name}/",
+        )
+        scored.append(scored_run)
+
     flags = list(settings[0])
     table = pd.DataFrame(rows, columns=[*flags, "seed", "score", "value"])
     return SweepNumbers(
@@ -160,16 +167,31 @@ def make_page(
     """
     exhibits = [score_table.make_table(sweep.runs)]
     exhibits += draw_samples(folder, sweep.runs)
-    exhibits += plot(sweep, plot_scores, "scores", sweep.paths)
+    exhibits += plot(
+        sweep,
+        plot_scores,
+        "scores",
+        sweep.paths,
+    )
 
     lines = []
     for name in CURVES:
-        lines += plot(sweep, plot_curves, "epoch", name, over="epoch")
+        lines += plot(
+            sweep,
+            plot_curves,
+            "epoch",
+            name,
+            over="epoch",
+        )
     for name in list_leading("stage", "stages"):
         lines += plot(sweep, plot_curves, "stage", name)
-    text = "Errors by epoch, and numbers of stages."
     paired = compare_with_first(sweep.runs)
-    sections = [Section("figures", "Figures", text, lines), paired]
+    figures = Section(
+        anchor="figures",
+        title="Figures",
+        introduction="Errors by epoch, and numbers of stages.",
+        exhibits=lines,
+    )
 
     planned = [make_label(trial.setting, sweep.flags) for trial in sweep.trials]
     sentences = [score_table.describe_fits(sweep.runs, planned)]
@@ -178,7 +200,7 @@ def make_page(
     if len(sweep.runs) < len(planned):
         count = f"{len(sweep.runs)} of {len(planned)}"
         sentences.append(f"{count} trials have scores.")
-    return Answer(sentences, exhibits), sections
+    return Answer(sentences, exhibits), [figures, paired]
 
 
 def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
@@ -199,7 +221,9 @@ def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
     rows: list[Any] = pairs.to_dict("records")
     finding = score_table.describe_tests(rows, runs[0].setting)
     is_tested = any(row["p_holm"] is not None for row in rows)
-    return score_table.make_paired(rows if is_tested else [], finding)
+    if not is_tested:
+        rows = []
+    return score_table.make_paired(rows, finding)
 
 
 def plot(
@@ -221,15 +245,27 @@ def plot(
     by = ",".join(sweep.flags)
     runs = sweep.results.runs
     try:
-        figure = function(runs, sweep.results.numbers, names, by=by, **options)
+        figure = function(
+            runs,
+            sweep.results.numbers,
+            names,
+            by=by,
+            **options,
+        )
     except ConfigError:
         return []
     name = start
     if isinstance(names, str):
         name = f"{start}_{names.replace('/', '_')}"
     rows: list[Any] = figure.data.to_dict("records")
-    caption = "Means over seeds, with 95 % intervals."
-    return [Exhibit(name, name.replace("_", " "), caption, figure, rows)]
+    exhibit = Exhibit(
+        name=name,
+        title=name.replace("_", " "),
+        caption="Means over seeds, with 95 % intervals.",
+        figure=figure,
+        rows=rows,
+    )
+    return [exhibit]
 
 
 def draw_samples(
@@ -263,9 +299,18 @@ def draw_samples(
     )
     exhibits: list[Exhibit] = []
     for (*titles, _), rows in groups.items():
-        figure = draw_rows(rows, first_row="top", column_titles=titles)
-        name = f"samples_{len(exhibits)}"
-        exhibits.append(Exhibit(name, "Held-out images", caption, figure))
+        figure = draw_rows(
+            rows,
+            first_row="top",
+            column_titles=titles,
+        )
+        exhibit = Exhibit(
+            name=f"samples_{len(exhibits)}",
+            title="Held-out images",
+            caption=caption,
+            figure=figure,
+        )
+        exhibits.append(exhibit)
     return exhibits
 
 
@@ -292,7 +337,11 @@ def write_experiment(
     content = BytesIO()
     writer = RecordWriter(content)
     head = Event(wall_time=0.0, file_version="brain.Event:2")
-    event = Event(wall_time=0.0, step=0, summary=summary)
+    event = Event(
+        wall_time=0.0,
+        step=0,
+        summary=summary,
+    )
     writer.write(head.SerializeToString())
     writer.write(event.SerializeToString())
     files.write_bytes(folder / EVENTS_FILE, content.getvalue())

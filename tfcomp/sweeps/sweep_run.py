@@ -48,12 +48,22 @@ class Workload(ABC):
 
     @abstractmethod
     def is_finished(self, item: Any) -> bool:
-        """Checks whether all results of an item are there."""
+        """Checks whether all results of an item are there.
+
+        Args:
+            item: One of `items`.
+        """
 
     @abstractmethod
     def make_call(self, item: Any) -> tuple[RunConfig, TaskFunction, list[str]]:
-        """Makes the call for a worker: a run like the item's, and a function
-        with its arguments."""
+        """Makes the call for a worker.
+
+        Args:
+            item: One of `items`.
+
+        Returns:
+            A run like the item's, and a function with its arguments.
+        """
 
     @abstractmethod
     def write_tables(self, failures: Mapping[str, str]) -> None:
@@ -72,7 +82,11 @@ class Workload(ABC):
         return [item for item in self.items if not self.is_finished(item)]
 
     def describe_result(self, item: Any) -> str:
-        """Describes an item that has ended in one line."""
+        """Describes an item that has ended in one line.
+
+        Args:
+            item: One of `items`.
+        """
         return item.describe()
 
 
@@ -136,7 +150,10 @@ def _run_items(
 ) -> None:
     """Runs the missing ones of some items, and notes which of them fail."""
     # Looked for again: from now on the folder is locked.
-    items = {i.name: i for i in work.list_missing() if i.name in names}
+    items = {}
+    for item in work.list_missing():
+        if item.name in names:
+            items[item.name] = item
     logs = work.folder / "logs"
     line = f"{len(items)} {work.noun} to run, {pool.workers} at a time"
     print(f"{line}; logs in {logs}", flush=True)
@@ -156,10 +173,11 @@ def _run_items(
             files.write_text(logs / f"{name}{FAILURE}", reason)
 
         now = time.monotonic()
-        left = (now - start) / number * (len(items) - number)
+        passed = now - start
+        left = passed / number * (len(items) - number)
         rest = f"about {format_seconds(left)} left"
         if number == len(items):
-            rest = f"all in {format_seconds(now - start)}"
+            rest = f"all in {format_seconds(passed)}"
         print(f"{line}  ({rest})", flush=True)
         if now >= due:
             _write_tables(work)
@@ -217,7 +235,11 @@ class Sweep(Workload):
     settings: grid.SweepSettings
 
     def is_finished(self, trial: grid.Trial) -> bool:
-        """Checks whether all files of a trial are there and undamaged."""
+        """Checks whether all files of a trial are there and undamaged.
+
+        Args:
+            trial: One of `items`.
+        """
         if not is_finished(trial.path):
             return False
         return not self.settings.measure or is_measured(trial.path)
@@ -225,14 +247,22 @@ class Sweep(Workload):
     def make_call(
         self, trial: grid.Trial
     ) -> tuple[RunConfig, TaskFunction, list[str]]:
-        """Makes the call of `run_trial` for a trial."""
+        """Makes the call of `run_trial` for a trial.
+
+        Args:
+            trial: One of `items`.
+        """
         arguments = run_flags.list_flag_lines(trial.config)
         if self.settings.measure:
             arguments.append("--measure")
         return trial.config, run_trial, arguments
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes `trials.csv`: settings, seeds, scores, reasons of failures."""
+        """Writes `trials.csv`: settings, seeds, scores, reasons of failures.
+
+        Args:
+            failures: Why trials failed, by their names.
+        """
         rows = [self._make_row(trial, failures) for trial in self.items]
         files.write_csv(self.folder / "trials.csv", rows)
 
@@ -317,4 +347,9 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
     lines = [f"--grid={spec}" for spec in values["grid"]]
     for line in lines + run_flags.list_flag_lines(settings):
         text += f"{line}\n"
-    return Sweep(Path(config.run_dir), trials, text, settings)
+    return Sweep(
+        Path(config.run_dir),
+        trials,
+        text,
+        settings,
+    )
