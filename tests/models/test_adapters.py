@@ -3,8 +3,6 @@
 import itertools
 import sys
 import types
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -74,7 +72,7 @@ def make_several() -> keras.Model:
         (make_several, "2 outputs"),
     ),
 )
-def test_breaks_of_the_contract(make: Callable, words: str) -> None:
+def test_breaks_of_the_contract(make, words) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         score(make())
     assert "\n" not in str(caught.value)
@@ -82,16 +80,14 @@ def test_breaks_of_the_contract(make: Callable, words: str) -> None:
 
 @pytest.mark.parametrize("channels", [2, 3])
 @pytest.mark.parametrize("keep", [np.s_[..., 0], np.s_[:, 0, 0, 0]])
-def test_gray_images_are_none_of_several_channels(
-    channels: int, keep: tuple
-) -> None:
+def test_gray_images_are_none_of_several_channels(channels, keep) -> None:
     images = np.repeat(IMAGES[..., None], channels, axis=3)
     table = FactorTable(images, CLASSES, names=list("abc"))
     with pytest.raises(ValueError, match="images"):
         tfcomp.evaluate(lambda f: table.draw(f)[keep], table, REGION)
 
 
-def test_files_of_other_forms(tmp_path: Path) -> None:
+def test_files_of_other_forms(tmp_path) -> None:
     class Own(keras.layers.Layer):
         def call(self, x: Any) -> Any:
             return x
@@ -118,9 +114,7 @@ def test_files_of_other_forms(tmp_path: Path) -> None:
         (lambda x: x, ""),
     ),
 )
-def test_the_range_of_outputs_is_compared(
-    change: Callable, words: str, capsys: pytest.CaptureFixture
-) -> None:
+def test_the_range_of_outputs_is_compared(change, words, capsys) -> None:
     result = score(lambda f: change(draw(f)))
     said = capsys.readouterr().err
     assert words in said and ("note" in said) == bool(words)
@@ -128,7 +122,7 @@ def test_the_range_of_outputs_is_compared(
 
 
 def test_scores_of_a_stochastic_model_are_averaged(
-    capsys: pytest.CaptureFixture,
+    capsys,
 ) -> None:
     errors = itertools.cycle([0.1, 0.3])
 
@@ -153,7 +147,7 @@ def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ordered", "periodic"])
-def test_kernels_in_whatever_units_or_periods(kind: str) -> None:
+def test_kernels_in_whatever_units_or_periods(kind) -> None:
     grid, unit = make_grid(9, 9), 1e6
     table = FactorTable(
         make_bumps(grid, 9),
@@ -178,7 +172,7 @@ def test_kernels_in_whatever_units_or_periods(kind: str) -> None:
 
 
 def test_a_module_of_pytorch_is_called_for_inference(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch,
 ) -> None:
     """A stand-in with the names of PyTorch, which is not needed for tests."""
 

@@ -1,7 +1,6 @@
 """The decoders of the literature against slow definitions of theirs."""
 
 import itertools
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -46,7 +45,7 @@ def make(name: str, *flags: str) -> keras.Model:
 
 
 @EACH
-def test_any_image_any_factors_and_a_file(name: str, tmp_path: Path) -> None:
+def test_any_image_any_factors_and_a_file(name, tmp_path) -> None:
     assert make(name, *SMALL).count_params() == WEIGHTS[name][1]
     model = make(name)
     assert model.count_params() == WEIGHTS[name][0]
@@ -71,9 +70,7 @@ def test_any_image_any_factors_and_a_file(name: str, tmp_path: Path) -> None:
     ("rows", "columns", "start", "count"),
     [(64, 64, [4, 4], 4), (33, 100, [3, 7], 4), (1, 9, [1, 5], 1)],
 )
-def test_doublings_reach_the_image(
-    rows: int, columns: int, start: list, count: int
-) -> None:
+def test_doublings_reach_the_image(rows, columns, start, count) -> None:
     class Data:
         image_shape = (rows, columns, 3)
 
@@ -105,16 +102,14 @@ def test_patches_of_pixels_are_tokens() -> None:
 @pytest.mark.parametrize(
     ("side", "patch"), [(12, 1), (28, 1), (32, 2), (64, 4), (60, 3)]
 )
-def test_a_patch_leaves_few_tokens(side: int, patch: int) -> None:
+def test_a_patch_leaves_few_tokens(side, patch) -> None:
     flags = [f"--grid_size={side}", "--region=none", "--model=transformer"]
     config = parse_config(flags)
     assert choose_patch(config, make_dataset(config)) == patch
 
 
 @pytest.mark.parametrize("positions", ["coordinates", "sinusoids"])
-def test_pixel_dense_is_a_dense_layer_of_every_pixel(
-    positions: str, rng: np.random.Generator
-) -> None:
+def test_pixel_dense_is_a_dense_layer_of_every_pixel(positions, rng) -> None:
     z = rng.normal(size=(2, 4)).astype(np.float32)
     layer = pixels.PixelDense((3, 5), 6, positions)
     layer(z)
@@ -130,7 +125,7 @@ def test_pixel_dense_is_a_dense_layer_of_every_pixel(
     np.testing.assert_allclose(layer(z), expected, atol=1e-5)
 
 
-def test_film_is_its_equation(rng: np.random.Generator) -> None:
+def test_film_is_its_equation(rng) -> None:
     model = make("film", *SMALL)
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
@@ -143,7 +138,7 @@ def test_film_is_its_equation(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(stages["stage_0"], expected, atol=1e-4)
 
 
-def test_cross_attention_is_its_equation(rng: np.random.Generator) -> None:
+def test_cross_attention_is_its_equation(rng) -> None:
     layer, heads, width = pixels.CrossAttention((3, 4), 0.5), 4, 8
     tokens = rng.normal(size=(2, 3, width)).astype(np.float32)
     layer(tokens)
@@ -201,9 +196,7 @@ def compose_slowly(method: str, x: list, m: list) -> float:
         ("slots", 3, 1),
     ],
 )
-def test_compositions(
-    method: str, num_masks: int, rank: int, rng: np.random.Generator
-) -> None:
+def test_compositions(method, num_masks, rank, rng) -> None:
     depths = [*[2 * rank] * 3, *[1] * num_masks]
     drawn = [rng.normal(size=(2, 3, 4, d)).astype("float32") for d in depths]
     compose = pixels.Composition(method, channels=2, groups=3)

@@ -1,7 +1,5 @@
 """Encodings against NumPy; absent and categorical factors, gradients."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
@@ -43,7 +41,7 @@ def encode(encoding: FactorEncoding, table: np.ndarray) -> np.ndarray:
     "levels", [[-1000, -999.5, 2], [0, 1, 4], [0, 1e-9, 1e3], [7, 7.000001]]
 )
 def test_nearest_level_needs_no_operation_that_exports_lack(
-    levels: list[float],
+    levels,
 ) -> None:
     factor = make_categories("digit", levels)
     values = np.r_[factor.values(), -1e6, 1e6, 2.5, -999.75].astype("float32")
@@ -58,7 +56,7 @@ def test_nearest_level_needs_no_operation_that_exports_lack(
 
 
 @pytest.mark.parametrize("sigma", [0.7, 2.0])
-def test_bump_against_numpy(sigma: float) -> None:
+def test_bump_against_numpy(sigma) -> None:
     turns = np.array([[0, 0, 360], [0, 0, -360]], np.float32)
     table = np.concatenate([TABLE, SPACE.grid(), turns])
     parts = []
@@ -120,7 +118,7 @@ def test_positional_against_numpy() -> None:
         ("raw", [[0, -3, 0], [4, 3, 315]]),
     ],
 )
-def test_ramp_ranges(scaled_to: str, expected: list) -> None:
+def test_ramp_ranges(scaled_to, expected) -> None:
     found = encode(encodings.RampEncoding(SPACE, scaled_to), TABLE[:2])
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -135,7 +133,7 @@ def test_circle_against_numpy() -> None:
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_gradient_is_that_of_differences(name: str) -> None:
+def test_gradient_is_that_of_differences(name) -> None:
     table = np.array([[1.3, 0.8, 40.0], [2.6, -1.7, 101.0]], np.float32)
     factors = tf.constant(table)
     with tf.GradientTape() as tape:
@@ -154,7 +152,7 @@ def test_gradient_is_that_of_differences(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_code_of_a_categorical_factor_is_one_hot(name: str) -> None:
+def test_code_of_a_categorical_factor_is_one_hot(name) -> None:
     layer = type(ALL[name])(NAMED)
     code = encode(layer, POINTS)
     np.testing.assert_array_equal(code[:, :3], np.eye(3)[[2, 0, 1]])
@@ -176,9 +174,7 @@ def test_code_of_a_categorical_factor_is_one_hot(name: str) -> None:
     ],
     ids=lambda encoding: type(encoding).__name__,
 )
-def test_saved_model_has_the_same_code(
-    encoding: FactorEncoding, tmp_path: Path
-) -> None:
+def test_saved_model_has_the_same_code(encoding, tmp_path) -> None:
     factors = keras.Input((3,), name="factors")
     model = keras.Model(factors, encoding(factors))
     model.save(tmp_path / "m.keras")

@@ -2,8 +2,6 @@
 
 import functools
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -50,7 +48,7 @@ def draw_slowly(layer: AxisEmbedding) -> np.ndarray:
 
 @pytest.mark.parametrize("axes", [AXES, ("columns",)])
 @pytest.mark.parametrize("pruned", [False, True])
-def test_matrices_equal_loop(axes: tuple[str, ...], pruned: bool) -> None:
+def test_matrices_equal_loop(axes, pruned) -> None:
     layer = make_layer(axes=axes)
     if pruned:
         scale(layer, rows=0.1)
@@ -106,7 +104,7 @@ def test_pruning_ends_penalty_and_gradient() -> None:
     assert layer.find_axis() == "rows"
 
 
-def test_saved_layer_is_pruned_still(tmp_path: Path) -> None:
+def test_saved_layer_is_pruned_still(tmp_path) -> None:
     index = keras.Input((1,))
     layer = AxisEmbedding(NUM_VALUES, (ROWS, COLUMNS), group_weight=0.3)
     model = keras.Model(index, layer(index))
@@ -188,10 +186,10 @@ EACH = pytest.mark.parametrize(
 
 @EACH
 def test_penalty_and_gradient_equal_loops(
-    kind: Callable,
-    compute_slowly: Callable,
-    shape: tuple[int, ...],
-    rng: np.random.Generator,
+    kind,
+    compute_slowly,
+    shape,
+    rng,
 ) -> None:
     values = rng.normal(0.5, 1.0, size=shape)
     for reduction in ("sum", "mean"):
@@ -204,7 +202,7 @@ def test_penalty_and_gradient_equal_loops(
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_entropy_of_known_rows_of_any_scale(rng: np.random.Generator) -> None:
+def test_entropy_of_known_rows_of_any_scale(rng) -> None:
     penalty = EntropyRegularizer(1.0)
     assert float(penalty([[0.0, 3.0, 0.0, 0.0]])) == 0.0
     assert float(penalty([[1.0, -1.0, 1.0, 1.0]])) == pytest.approx(math.log(4))

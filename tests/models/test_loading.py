@@ -16,7 +16,6 @@ import pytest
 
 import tfcomp
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.figures import image_files
 from tfcomp.figures.image_files import read_outputs, write_outputs
@@ -29,7 +28,7 @@ from tfcomp.training.experiment import train_and_evaluate
 
 
 @pytest.fixture
-def copy(smoke_run: RunConfig, tmp_path: Path) -> Path:
+def copy(smoke_run, tmp_path) -> Path:
     return Path(shutil.copytree(smoke_run.run_dir, tmp_path / "smoke"))
 
 
@@ -43,7 +42,7 @@ def change_model(file: Path, change: Callable[[dict], None]) -> None:
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "model.keras"])
-def test_missing_and_damaged_files(copy: Path, name: str) -> None:
+def test_missing_and_damaged_files(copy, name) -> None:
     (copy / name).write_bytes(b"{")
     rule = f"--run=.*{name} is damaged .*: repair it with .* --resume"
     with pytest.raises(RunError, match=rule):
@@ -54,9 +53,7 @@ def test_missing_and_damaged_files(copy: Path, name: str) -> None:
     assert not is_finished(copy)
 
 
-def test_folders_without_a_run_and_of_another_version(
-    copy: Path, tmp_path: Path
-) -> None:
+def test_folders_without_a_run_and_of_another_version(copy, tmp_path) -> None:
     with pytest.raises(RunError, match="does not exist"):
         check_run(tmp_path / "no")
     with pytest.raises(RunError, match="has no run.flags"):
@@ -69,7 +66,7 @@ def test_folders_without_a_run_and_of_another_version(
             check_run(copy)
 
 
-def test_a_full_disk_is_no_damage(copy: Path, monkeypatch) -> None:
+def test_a_full_disk_is_no_damage(copy, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a/x")
 
@@ -78,7 +75,7 @@ def test_a_full_disk_is_no_damage(copy: Path, monkeypatch) -> None:
         load_run(copy)
 
 
-def test_a_moved_run_is_repaired_where_it_lies(copy, tmp_path: Path) -> None:
+def test_a_moved_run_is_repaired_where_it_lies(copy, tmp_path) -> None:
     """Before, the advice trained another run, elsewhere."""
     (copy / "model.keras").write_bytes(b"{")
     moved = shutil.move(copy, tmp_path / "some where")
@@ -89,9 +86,7 @@ def test_a_moved_run_is_repaired_where_it_lies(copy, tmp_path: Path) -> None:
     assert named.run_dir == str(moved) and named.resume
 
 
-def test_a_model_that_would_fill_the_memory(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_would_fill_the_memory(copy, monkeypatch) -> None:
     """Keras would read gigabytes of zeros for minutes without a word."""
     monkeypatch.setattr(run_folder, "count_memory", lambda: 40 << 20)
     file = copy / "model.keras"
@@ -124,9 +119,7 @@ def test_a_model_that_would_fill_the_memory(
         },
     ],
 )
-def test_hostile_model_runs_no_code(
-    layer: dict, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_model_runs_no_code(layer, copy, tmp_path, monkeypatch) -> None:
     mark, file = tmp_path / "mark", copy / "model.keras"
     code = f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
     (tmp_path / "evil_part.py").write_text(code)
@@ -148,7 +141,7 @@ def test_hostile_model_runs_no_code(
 GRID = np.array([[0, 1], [2, 3]], np.float32)
 
 
-def test_what_is_kept_is_read(tmp_path: Path, capsys) -> None:
+def test_what_is_kept_is_read(tmp_path, capsys) -> None:
     assert read_outputs(tmp_path, GRID) == {}
     images = np.random.default_rng(0).uniform(-0.1, 1.1, (2, 3, 4, 1))
     images[0, 0, 0] = np.nan
@@ -171,9 +164,7 @@ def test_what_is_kept_is_read(tmp_path: Path, capsys) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_files_of_others_are_left_out(
-    tmp_path: Path, capsys, monkeypatch
-) -> None:
+def test_files_of_others_are_left_out(tmp_path, capsys, monkeypatch) -> None:
     """A bomb, an encrypted archive, and images of another number."""
     sizes = (2, 3, 4), (2, 400, 400), (5, 3, 4), (2, 3, 4)
     for epoch, size in enumerate(sizes, 1):
@@ -198,7 +189,7 @@ def test_restarts_would_replace_outputs() -> None:
 
 @pytest.mark.slow
 def test_a_run_keeps_what_it_draws(
-    make_smoke: Callable[..., RunConfig],
+    make_smoke,
 ) -> None:
     config = make_smoke("--epochs=4", "--keep_outputs=4", "--eval_every=0")
     train_and_evaluate(config)

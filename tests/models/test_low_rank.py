@@ -64,7 +64,7 @@ def test_matrices_equal_loop_whatever_the_length_of_vectors() -> None:
         np.array([-1, 5, 2**32, 2**32 + 1, -(2**40), 0], "int64"),
     ],
 )
-def test_absent_factor_is_the_zero_matrix(index: np.ndarray) -> None:
+def test_absent_factor_is_the_zero_matrix(index) -> None:
     layer = make_layer()
     image = layer(index).numpy()
     np.testing.assert_array_equal(image[:-1], 0.0)
@@ -73,14 +73,14 @@ def test_absent_factor_is_the_zero_matrix(index: np.ndarray) -> None:
         np.testing.assert_array_equal(gradient, 0.0)
 
 
-def test_soft_code_mixes_matrices(rng: np.random.Generator) -> None:
+def test_soft_code_mixes_matrices(rng) -> None:
     layer = make_layer("code")
     code = rng.uniform(size=(2, NUM_VALUES)).astype("float32")
     expected = np.einsum("bv,vij->bij", code, layer.matrices())
     np.testing.assert_allclose(layer(code), expected, atol=1e-5)
 
 
-def test_zero_vectors_are_finite(rng: np.random.Generator) -> None:
+def test_zero_vectors_are_finite(rng) -> None:
     layer = make_layer()
     coefficients, left, right = layer.get_weights()
     left[0, 1] = left[1] = right[1] = 0.0
@@ -141,7 +141,7 @@ def test_published_start() -> None:
     assert 1 < found.summary["effective_rank"] < 32
 
 
-def test_narrow_convolution_is_a_convolution(rng: np.random.Generator) -> None:
+def test_narrow_convolution_is_a_convolution(rng) -> None:
     images = rng.normal(size=(3, 6, 5, 2)).astype("float32")
     weights = rng.normal(size=(3, 3, 2, 2)), rng.normal(size=2)
     results = []

@@ -29,7 +29,7 @@ def make_decoder(dtype: Any = torch.float32) -> Any:
 @pytest.mark.parametrize(
     ("dtype", "inputs"), [(torch.float32, "values"), (torch.float64, "unit")]
 )
-def test_geometry_is_exact(dtype: Any, inputs: str) -> None:
+def test_geometry_is_exact(dtype, inputs) -> None:
     module = make_decoder(dtype)
     result = tfcomp.evaluate(
         module, TABLE, "a:1,b:1", stages=["hidden.1"], inputs=inputs

@@ -1,7 +1,5 @@
 """Embeddings and encoders of a user: tables, order of rows, mistakes, pages."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pandas as pd
@@ -41,7 +39,7 @@ def embedded() -> tfcomp.ModelReport:
     )
 
 
-def test_scores_of_layers(embedded: tfcomp.ModelReport) -> None:
+def test_scores_of_layers(embedded) -> None:
     table = embedded.tables["layers"].set_index(["layer", "classes"])
     late = table.loc[("late", "given")]
     early = table.loc[("early", "given")]
@@ -59,7 +57,7 @@ def test_scores_of_layers(embedded: tfcomp.ModelReport) -> None:
     assert probes["late"]["probe_r2_id"] > 0.5 > probes["early"]["probe_r2_id"]
 
 
-def test_rows_are_those_of_the_table(embedded: tfcomp.ModelReport) -> None:
+def test_rows_are_those_of_the_table(embedded) -> None:
     found = embedded.activations(
         "late",
         shape="plus",
@@ -75,8 +73,8 @@ def test_rows_are_those_of_the_table(embedded: tfcomp.ModelReport) -> None:
 
 
 def test_a_page_of_embeddings(
-    embedded: tfcomp.ModelReport,
-    tmp_path: Path,
+    embedded,
+    tmp_path,
 ) -> None:
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
@@ -241,7 +239,7 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
         )
 
 
-def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
+def test_an_autoencoder_in_one_report(tmp_path) -> None:
     """A decoder that draws images from latents that are the factors."""
 
     truth = {
@@ -269,7 +267,7 @@ def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
 
 
 def test_interactions_of_rows_in_any_order(
-    capsys: pytest.CaptureFixture,
+    capsys,
 ) -> None:
     """A product of two factors; what is taken is said before."""
     product = PARTS[1][INDEX[:, 1]] * PARTS[2][INDEX[:, 2]]

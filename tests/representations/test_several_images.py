@@ -32,7 +32,7 @@ def dataset() -> Dataset:
     return tfcomp.evaluate(TABLE.draw, TABLE, "shape:#1,size:#1").dataset
 
 
-def test_all_images_of_points_are_rendered(dataset: Dataset) -> None:
+def test_all_images_of_points_are_rendered(dataset) -> None:
     points = TABLE.points[[3, 0]]
     images, rows = dataset.render_all(points, 1000)
     assert rows.tolist() == [0] * PLACES + [1] * PLACES
@@ -40,7 +40,7 @@ def test_all_images_of_points_are_rendered(dataset: Dataset) -> None:
     np.testing.assert_array_equal(images[..., 0], expected)
 
 
-def test_a_sample_has_an_equal_share_of_each_point(dataset: Dataset) -> None:
+def test_a_sample_has_an_equal_share_of_each_point(dataset) -> None:
     images, rows = dataset.render_all(TABLE.points, 25)
     assert np.bincount(rows).tolist() == [4] * 6
     for image, row in zip(images, rows, strict=True):
@@ -51,7 +51,7 @@ def test_a_sample_has_an_equal_share_of_each_point(dataset: Dataset) -> None:
     assert len(dataset.render_all(TABLE.points, 1)[1]) == 6
 
 
-def test_single_images_are_those_of_render_array(dataset: Dataset) -> None:
+def test_single_images_are_those_of_render_array(dataset) -> None:
     table = tfcomp.FactorTable(MEANS, COMBINATIONS)
     single = tfcomp.evaluate(table.draw, table).dataset
     assert (single.truth_label, dataset.truth_label) == (
@@ -138,7 +138,7 @@ def test_a_perfect_sampler_has_the_range_of_the_images() -> None:
     assert "images from 0 to 1:" in note
 
 
-def test_training_images_from_other_combinations(dataset: Dataset) -> None:
+def test_training_images_from_other_combinations(dataset) -> None:
     """Least squares without all images of a combination, one by one."""
     shape, size = np.eye(3)[CLASSES[:, 0]], np.eye(2)[CLASSES[:, 1]]
     design = np.concatenate([shape, size], axis=1)[IS_TRAINED]
@@ -159,7 +159,7 @@ def test_training_images_from_other_combinations(dataset: Dataset) -> None:
     assert found["1"] == pytest.approx(1 - error / spread, abs=1e-6)
 
 
-def test_additive_images_fit_the_training_images(dataset: Dataset) -> None:
+def test_additive_images_fit_the_training_images(dataset) -> None:
     """Few images are trained on: their mean is not the mean of all."""
     rows = np.flatnonzero(IS_TRAINED)[::7]
     splits = dataclasses.replace(

@@ -5,7 +5,6 @@ XLA needs seconds for the smallest convolution on a CPU, so networks are tiny.
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,9 +63,7 @@ class Losses(keras.callbacks.Callback):
         pytest.param((*SMALL, "--model=slots"), marks=pytest.mark.slow),
     ],
 )
-def test_compiled_training_agrees(
-    flags: tuple[str, ...], fit: Fit, tmp_path: Path
-) -> None:
+def test_compiled_training_agrees(flags, fit, tmp_path) -> None:
     """After 50 steps, with penalties; losses reach callbacks as before."""
     old, new = Losses(), Losses()
     ordinary = fit((*flags, "--compiled=never"), tmp_path / "never", old)
@@ -96,7 +93,7 @@ class ReadsEvery(Losses):
 
 
 def test_epochs_of_one_call_give_the_same_bits(
-    fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fit, tmp_path, monkeypatch
 ) -> None:
     """Two epochs a call or one, also when killed between and resumed."""
     flags = (*MLP, "--compiled=always")
@@ -120,9 +117,7 @@ def test_epochs_of_one_call_give_the_same_bits(
     ("due", "first", "expected"),
     [([], 0, 12), ([4, 8], 0, 4), ([4, 8], 2, 2), ([5], 0, 1), ([6], 6, 6)],
 )
-def test_calls_end_where_weights_are_read(
-    due: list[int], first: int, expected: int
-) -> None:
+def test_calls_end_where_weights_are_read(due, first, expected) -> None:
     reader = ReadsEvery()
     reader.reads_weights = due.__contains__
     epochs = range(first, 12)
@@ -145,7 +140,7 @@ def make_program(name: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(MODELS.names()) - {"acting"}))
-def test_every_decoder_becomes_a_program(name: str) -> None:
+def test_every_decoder_becomes_a_program(name) -> None:
     text = make_program(name)
     assert "while" in text and "HloModule" in text
 
@@ -197,12 +192,12 @@ def test_products_look_up_what_take_does() -> None:
     ],
 )
 def test_when_steps_are_compiled(
-    choice: str,
-    gpus: int,
-    memory: int,
-    replicas: int,
-    expected: bool | str,
-    monkeypatch: pytest.MonkeyPatch,
+    choice,
+    gpus,
+    memory,
+    replicas,
+    expected,
+    monkeypatch,
 ) -> None:
     """On one GPU, if the table fits; on request; never with replicas."""
     devices = ["GPU"] * gpus

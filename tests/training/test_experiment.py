@@ -35,7 +35,7 @@ SMALL = ("--model=mlp", "--depth=1", "--width=4")
 Smoke = Callable[..., RunConfig]
 
 
-def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
+def test_metrics_have_the_agreed_keys(smoke_run) -> None:
     metrics = read_metrics(Path(smoke_run.run_dir))
     assert set(metrics) == set(KEYS.split())
     assert set(metrics["id"]) == set(metrics["ood"]) == set(SCORES.split())
@@ -50,7 +50,7 @@ def test_metrics_have_the_agreed_keys(smoke_run: RunConfig) -> None:
     assert all(type(v) in (int, float) and math.isfinite(v) for v in values)
 
 
-def test_scores_are_those_of_the_saved_model(smoke_run: RunConfig) -> None:
+def test_scores_are_those_of_the_saved_model(smoke_run) -> None:
     dataset = make_dataset(smoke_run)
     model = load_model(Path(smoke_run.run_dir, "model.keras"))
     images = model.predict(dataset.splits.grid, verbose=0)
@@ -64,12 +64,12 @@ def test_scores_are_those_of_the_saved_model(smoke_run: RunConfig) -> None:
     assert metrics["id"]["relative_mse"] < 0.5 * untrained
 
 
-def test_divergence_is_named(make_smoke: Smoke) -> None:
+def test_divergence_is_named(make_smoke) -> None:
     with pytest.raises(DivergedError, match="learning_rate"):
         train_and_evaluate(make_smoke("--learning_rate=1e30", *SMALL))
 
 
-def test_one_hot_code_without_a_region(make_smoke: Smoke) -> None:
+def test_one_hot_code_without_a_region(make_smoke) -> None:
     """Geometry is finite, and there are no OOD scores."""
     flags = ("--region=none", "--num_train=30", "--encoding=one_hot")
     metrics = train_and_evaluate(make_smoke(*flags, *SMALL))
@@ -84,9 +84,7 @@ def test_one_hot_code_without_a_region(make_smoke: Smoke) -> None:
     assert code["log_volume_id"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_lost_files_are_made_again(
-    smoke_run: RunConfig, tmp_path: Path
-) -> None:
+def test_lost_files_are_made_again(smoke_run, tmp_path) -> None:
     """By `--resume`, from the last checkpoint, with its time of training."""
     shutil.copytree(smoke_run.log_dir, tmp_path / "logs")
     places = {"log_dir": f"{tmp_path}/logs", "export_dir": f"{tmp_path}/models"}
@@ -109,7 +107,7 @@ def test_lost_files_are_made_again(
     assert repaired.metrics == original.metrics
 
 
-def test_too_many_replicas(make_smoke: Smoke, tmp_path: Path) -> None:
+def test_too_many_replicas(make_smoke, tmp_path) -> None:
     """Devices are divided first, before measures are tried on images."""
     tfcomp.register_metric("mine", per="image")(lambda data: None)
     config = make_smoke("--num_replicas=1024", "--batch_size=1024")
@@ -146,9 +144,7 @@ def made() -> list[Recorder]:
     return recorders
 
 
-def test_they_see_losses_scores_and_the_end(
-    made: list[Recorder], make_smoke: Smoke
-) -> None:
+def test_they_see_losses_scores_and_the_end(made, make_smoke) -> None:
     flags = ("--epochs=3", "--steps_per_epoch=5", "--eval_every=2")
     config = make_smoke(*flags, *SMALL)
     metrics = train_and_evaluate(config)
@@ -169,7 +165,7 @@ def test_they_see_losses_scores_and_the_end(
 
 
 def test_callbacks_cannot_stop_before_the_last_epoch(
-    make_smoke: Smoke,
+    make_smoke,
 ) -> None:
     stopping = keras.callbacks.EarlyStopping("loss", patience=0, mode="max")
     tfcomp.register_callback("early")(lambda _: stopping)
@@ -180,7 +176,7 @@ def test_callbacks_cannot_stop_before_the_last_epoch(
 
 
 def test_what_is_no_callback_is_refused(
-    make_smoke: Smoke,
+    make_smoke,
 ) -> None:
     tfcomp.register_callback("wrong")(lambda config: print)
     config = make_smoke("--epochs=1", "--steps_per_epoch=1")

@@ -1,7 +1,6 @@
 """SavedModels that a run exports: signatures, card, versions."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from tests.conftest import make_smoke_config
-from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.jacobians import compute_stage_jacobians
 from tfcomp.models.loading import LoadedRun, load_run
@@ -20,12 +18,12 @@ from tfcomp.training.export import export_model
 
 
 @pytest.fixture(scope="module")
-def run(smoke_run: RunConfig) -> LoadedRun:
+def run(smoke_run) -> LoadedRun:
     return load_run(smoke_run.run_dir)
 
 
 def test_the_card_of_a_saved_model_calls_its_signatures(
-    smoke_run: RunConfig, monkeypatch: pytest.MonkeyPatch
+    smoke_run, monkeypatch
 ) -> None:
     version = list_versions(smoke_run.export_path)[-1]
     monkeypatch.chdir(version)
@@ -38,12 +36,12 @@ def test_the_card_of_a_saved_model_calls_its_signatures(
 
 
 @pytest.fixture(scope="module")
-def saved(smoke_run: RunConfig):
+def saved(smoke_run):
     return tf.saved_model.load(list_versions(smoke_run.export_path)[-1])
 
 
 @pytest.mark.parametrize("name", ["serving_default", "activations", "geometry"])
-def test_signatures_take_all_factors(saved: Any, name: str) -> None:
+def test_signatures_take_all_factors(saved, name) -> None:
     for width in (1, 3):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[n, 2\]"):
             saved.signatures[name](factors=tf.zeros((4, width)))
@@ -60,7 +58,7 @@ def test_geometry_is_semidefinite(smoke_run, saved, run) -> None:
         np.testing.assert_allclose(metric, slow, rtol=1e-4, atol=1e-6)
 
 
-def test_versions_are_numbered_and_not_repeated(tmp_path: Path) -> None:
+def test_versions_are_numbered_and_not_repeated(tmp_path) -> None:
     config = make_smoke_config(tmp_path, "--model=mlp", "--depth=1")
     model = make_model(config, make_dataset(config), "float32")
     changed = keras.models.clone_model(model)

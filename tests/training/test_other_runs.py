@@ -1,6 +1,5 @@
 """Runs of hard rendering and with one ordered factor."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import keras
@@ -30,7 +29,7 @@ TINY = (
 )
 
 
-def test_metrics_and_export(tmp_path: Path, read_events: Callable) -> None:
+def test_metrics_and_export(tmp_path, read_events) -> None:
     """Measures of one factor are read in `test_own_factors_run`."""
     places = (f"--log_dir={tmp_path}/logs", f"--export_dir={tmp_path}/models")
     config = parse_config([*TINY, *places])
@@ -53,9 +52,7 @@ def test_metrics_and_export(tmp_path: Path, read_events: Callable) -> None:
     assert metric["stage_0"].shape == (2, 1, 1)
 
 
-def test_outputs_of_hard_rendering(
-    tmp_path: Path, read_events: Callable
-) -> None:
+def test_outputs_of_hard_rendering(tmp_path, read_events) -> None:
     """Axes that are found, given and left out, of a soft code."""
     config = parse_config(
         [

@@ -34,7 +34,7 @@ def make_study(name: str, *flags: str) -> RunAnalysis:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
+def trained(tmp_path_factory) -> RunAnalysis:
     folder = tmp_path_factory.mktemp("tiles")
     places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
     flags = ("--epochs=1", "--steps_per_epoch=5", "--noexport", "--nopictures")
@@ -44,7 +44,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunAnalysis:
 
 
 def test_relative_errors_of_color_refer_to_the_mean_training_image(
-    trained: RunAnalysis,
+    trained,
 ) -> None:
     dataset, splits = trained.dataset, trained.splits
     mean = dataset.render_array(splits.train).mean(axis=0)
@@ -59,7 +59,7 @@ def test_relative_errors_of_color_refer_to_the_mean_training_image(
     assert "green" in (trained.run.path / "projector/metadata.tsv").read_text()
 
 
-def test_references(trained: RunAnalysis) -> None:
+def test_references(trained) -> None:
     references = trained.run.metrics["references"]
     assert references["mean_image"]["ood"] == pytest.approx(1, abs=1e-6)
     assert references["nearest_id"]["id"] == 0
@@ -69,7 +69,7 @@ def test_references(trained: RunAnalysis) -> None:
 @pytest.mark.parametrize(
     ("name", "encoding"), [("one", "ramp"), ("seven", "one_hot")]
 )
-def test_measures_are_plain_numbers(name: str, encoding: str) -> None:
+def test_measures_are_plain_numbers(name, encoding) -> None:
     study = make_study(name, f"--encoding={encoding}")
     found = compute_metrics(study)
     json.dumps(found, allow_nan=False)

@@ -36,7 +36,7 @@ def test_hardly_better_is_not_better() -> None:
     assert follow([1.0, 0.9995, 0.999], patience=1) == [1, 1, 1]
 
 
-def test_loss_against_numpy_and_clipping(rng: np.random.Generator) -> None:
+def test_loss_against_numpy_and_clipping(rng) -> None:
     truth, images = rng.random((2, 3, 4, 4, 1)).astype(np.float32)
     loss = np.asarray(make_loss(0.1)(truth, images))
     error = images - truth

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_bits(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(callbacks, "FITTED", 9.0)  # prunes the first run, too
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
     flags += " --steps_per_epoch=9 --grid_size=8 --region=square:3-4 --depth=1"
@@ -64,7 +63,7 @@ def test_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_observes_is_kept_for_the_same_network(
-    make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+    make_smoke, monkeypatch
 ) -> None:
     """Not the trained model; nor for another network, grid or own part."""
     monkeypatch.setattr(prepared_models, "_kept", {})
@@ -105,7 +104,7 @@ def test_what_observes_is_kept_for_the_same_network(
 
 @pytest.mark.slow
 def test_a_trial_is_measured_by_what_observed_it(
-    make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+    make_smoke, monkeypatch
 ) -> None:
     """The same bytes as of a run that is measured by itself."""
     monkeypatch.setattr(prepared_models, "_kept", {})

@@ -10,7 +10,6 @@ import pytest
 
 import tfcomp
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.references import score_certified
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
@@ -35,16 +34,14 @@ def test_a_published_model_is_a_run() -> None:
     assert loaded.path == FOLDER / SMALL
 
 
-def test_own_runs_are_listed_by_their_folders(smoke_run: RunConfig) -> None:
+def test_own_runs_are_listed_by_their_folders(smoke_run) -> None:
     source = Path(smoke_run.log_dir)
     assert smoke_run.run_name in tfcomp.list_published(source)
     found = find_published(smoke_run.run_name, str(source))
     assert found == Path(smoke_run.run_dir)
 
 
-def test_names_that_are_not_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_that_are_not_listed(tmp_path, monkeypatch) -> None:
     with pytest.raises(RunError, match="bumps/additive/corner_9"):
         tfcomp.load_published("bumps/aditive/corner_9", FOLDER)
     for name in ("", "paper", "../published/paper/donut"):
@@ -85,7 +82,7 @@ def test_lists_have_the_numbers_of_the_files() -> None:
         for name in NAMES
     ],
 )
-def test_recorded_scores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_scores(name, monkeypatch) -> None:
     """Another machine computes them from the same weights, but for rounding."""
     if MNIST.exists():
         monkeypatch.setenv("TFDS_DATA_DIR", str(MNIST))

@@ -42,7 +42,7 @@ def run(config: RunConfig) -> tuple[list[np.ndarray], dict, str]:
 
 
 @pytest.fixture
-def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def interrupted(monkeypatch) -> Iterator[list[int]]:
     """Ends trainings after as many epochs as the list has entries."""
     on_epoch_end, left = Monitor.on_epoch_end, list[int]()
 
@@ -57,9 +57,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         yield left
 
 
-def test_restarts(
-    make_smoke: Smoke, interrupted: list[int], capsys: pytest.CaptureFixture
-) -> None:
+def test_restarts(make_smoke, interrupted, capsys) -> None:
     """The best attempt is kept; killed in each of them, a run ends the same."""
     for epochs in (1, 2):  # in each session: the second one restarts
         interrupted += [1] * epochs
@@ -87,7 +85,7 @@ def test_restarts(
 
 
 def test_a_diverged_attempt_has_failed(
-    make_smoke: Smoke, interrupted: list[int], monkeypatch: pytest.MonkeyPatch
+    make_smoke, interrupted, monkeypatch
 ) -> None:
     """Also if the next one is killed; numbers that it lacks stay absent."""
     diverging = [True, False]
@@ -120,7 +118,7 @@ def test_a_diverged_attempt_has_failed(
         run(make_smoke(*MISSED, "--run_name=both"))
 
 
-def test_no_target_without_a_unit(make_smoke: Smoke, tmp_path: Path) -> None:
+def test_no_target_without_a_unit(make_smoke, tmp_path) -> None:
     """All ID images are equal, so relative errors do not exist."""
     images = np.zeros((4, 8, 8))
     images[3] = 1.0

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -60,7 +59,7 @@ def check_equal(first: keras.Model, second: keras.Model) -> None:
 
 
 @pytest.fixture(scope="module")
-def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
+def fit_whole(fit, tmp_path_factory) -> Fit:
     """Trains without an interruption, once for all tests."""
     return functools.cache(
         lambda flags: fit(flags, tmp_path_factory.mktemp("whole"))
@@ -76,11 +75,11 @@ def fit_whole(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Fit:
     ],
 )
 def test_resume_is_exact(
-    flags: tuple[str, ...],
-    stops: tuple[int, ...],
-    fit_whole: Fit,
-    fit: Fit,
-    tmp_path: Path,
+    flags,
+    stops,
+    fit_whole,
+    fit,
+    tmp_path,
 ) -> None:
     """The memory of a schedule and the normalization are restored as well."""
     for epochs in stops:  # so many more in each session
@@ -91,9 +90,7 @@ def test_resume_is_exact(
         assert fit_whole(flags).optimizer.learning_rate.numpy() < 0.5
 
 
-def test_random_layers_go_on_where_they_were(
-    tmp_path: Path, rng: np.random.Generator
-) -> None:
+def test_random_layers_go_on_where_they_were(tmp_path, rng) -> None:
     x, models = rng.normal(size=(16, 4)), []
     for epoch in (0, 1):
         keras.utils.set_random_seed(0)
@@ -112,7 +109,7 @@ def test_random_layers_go_on_where_they_were(
 
 
 def test_what_is_finished_trains_no_more_and_must_be_whole(
-    fit_whole: Fit, fit: Fit, tmp_path: Path
+    fit_whole, fit, tmp_path
 ) -> None:
     fit(SMOKE, tmp_path)
     check_equal(fit_whole(SMOKE), fit(SMOKE, tmp_path, StopAfter(0)))
@@ -124,7 +121,7 @@ def test_what_is_finished_trains_no_more_and_must_be_whole(
 
 @pytest.mark.slow
 def test_without_the_newest_checkpoint(
-    fit_whole: Fit, fit: Fit, tmp_path: Path, capsys: pytest.CaptureFixture
+    fit_whole, fit, tmp_path, capsys
 ) -> None:
     """A kill may cut the file off that is written; the other one is used."""
     with pytest.raises(KeyboardInterrupt):

@@ -67,7 +67,7 @@ def run(module: str, build: str) -> int:
     ],
 )
 def test_networks_that_cannot_be_saved(
-    module: str, build: str, named: str, working_folder: Path
+    module, build, named, working_folder
 ) -> None:
     with pytest.raises(RunError, match=f"--model={module}.*{named}") as caught:
         run(module, build)
@@ -76,6 +76,6 @@ def test_networks_that_cannot_be_saved(
     assert files <= {f"{module}.py", "__pycache__"}
 
 
-def test_networks_that_can_be_saved(working_folder: Path) -> None:
+def test_networks_that_can_be_saved(working_folder) -> None:
     assert run("own_saved", BUILD.format(layer="Saved")) == 0
     assert (working_folder / "tensorboard_logs/smoke/metrics.json").exists()

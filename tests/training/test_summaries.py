@@ -2,7 +2,6 @@
 
 import errno
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.image
@@ -14,7 +13,6 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
-from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history, read_metrics
 from tfcomp.training import monitor
@@ -25,12 +23,12 @@ STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 
 @pytest.fixture(scope="module")
-def events(smoke_run: RunConfig, read_events: Callable) -> EventAccumulator:
+def events(smoke_run, read_events) -> EventAccumulator:
     return read_events(smoke_run)
 
 
 @pytest.fixture(scope="module")
-def metrics(smoke_run: RunConfig) -> dict:
+def metrics(smoke_run) -> dict:
     return read_metrics(Path(smoke_run.run_dir))
 
 
@@ -41,9 +39,7 @@ def read(events: EventAccumulator, tag: str) -> dict[int, object]:
     }
 
 
-def test_scalar_tags_are_few_and_grouped(
-    events: EventAccumulator, metrics: dict
-) -> None:
+def test_scalar_tags_are_few_and_grouped(events, metrics) -> None:
     groups = {}
     for tag in events.Tags()["tensors"]:
         group, _, name = tag.partition("/")
@@ -66,7 +62,7 @@ def test_scalar_tags_are_few_and_grouped(
 
 
 def test_hyperparameters_are_those_that_say_something(
-    smoke_run: RunConfig, events: EventAccumulator
+    smoke_run, events
 ) -> None:
     metadata = events.SummaryMetadata("_hparams_/session_start_info")
     data = HParamsPluginData.FromString(metadata.plugin_data.content)
@@ -81,9 +77,7 @@ def test_hyperparameters_are_those_that_say_something(
     assert tags == ["id/relative_mse", "ood/relative_mse"]
 
 
-def test_images_are_drawn(
-    events: EventAccumulator, smoke_run: RunConfig
-) -> None:
+def test_images_are_drawn(events, smoke_run) -> None:
     """And those of the last epoch, more than on a card, are also a file."""
     for tag in ("answer/samples_ood", "stage_log_volume_map/code"):
         width, height, png = read(events, tag)[2][:3]
@@ -94,9 +88,7 @@ def test_images_are_drawn(
         assert file.width > int(width)
 
 
-def test_last_scalars_are_the_final_metrics(
-    events: EventAccumulator, metrics: dict
-) -> None:
+def test_last_scalars_are_the_final_metrics(events, metrics) -> None:
     epochs = metrics["train"]["epochs"]
     for subset in ("id", "ood"):
         values = read(events, f"{subset}/mse")
@@ -109,9 +101,7 @@ def test_last_scalars_are_the_final_metrics(
         assert shown == pytest.approx(expected, rel=1e-6)
 
 
-def test_numbers_are_those_of_tensorboard(
-    smoke_run: RunConfig, events: EventAccumulator
-) -> None:
+def test_numbers_are_those_of_tensorboard(smoke_run, events) -> None:
     rows = read_history(Path(smoke_run.run_dir) / "history.csv")
     assert list(rows) == [1, 2, 3, 4]
     for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
@@ -123,7 +113,7 @@ def test_numbers_are_those_of_tensorboard(
 
 @pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"\xff"])
 def test_a_damaged_file_is_named_and_begun_anew(
-    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture
+    content, tmp_path, capsys
 ) -> None:
     file = tmp_path / "history.csv"
     file.write_bytes(content)
@@ -133,10 +123,10 @@ def test_a_damaged_file_is_named_and_begun_anew(
 
 
 def test_pictures_that_fail_leave_the_numbers(
-    make_smoke: Callable[..., RunConfig],
-    read_events: Callable,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
+    make_smoke,
+    read_events,
+    monkeypatch,
+    capsys,
 ) -> None:
     config = make_smoke("--pictures", "--epochs=1")
 

@@ -18,20 +18,20 @@ SCRIPT = Path(__file__).with_name("two_replicas.py")
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
+def results(tmp_path_factory) -> list[dict]:
     """Results of one process, by one replica and by two."""
     folder = tmp_path_factory.mktemp("replicas")
     subprocess.run([sys.executable, SCRIPT, folder], check=True)
     return [dict(np.load(folder / f"{count}.npz")) for count in (1, 2)]
 
 
-def test_the_loss_of_a_training_is_the_same(results: list[dict]) -> None:
+def test_the_loss_of_a_training_is_the_same(results) -> None:
     one, two = results
     assert one["losses"].shape == (5,)
     np.testing.assert_allclose(two["losses"], one["losses"], rtol=1e-5)
 
 
-def test_a_low_rank_layer_is_the_same(results: list[dict]) -> None:
+def test_a_low_rank_layer_is_the_same(results) -> None:
     """With penalties, which must be counted once and not for each replica."""
     one, two = results
     assert len(one) == 5  # losses of a training and a layer, three weights
