@@ -5,6 +5,8 @@ import copy
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose
+from pytest import approx
 
 import tfcomp
 from tfcomp.config.run_flags import parse_config
@@ -31,10 +33,10 @@ def test_steps_are_differenced_and_marked(step, make_study, capsys) -> None:
         stage_2=lambda f: 0 * f,  # dead
     )
     metrics = study.metrics
-    np.testing.assert_allclose(metrics["stage_1"], [4 * np.eye(2)] * 256)
+    assert_allclose(metrics["stage_1"], [4 * np.eye(2)] * 256)
     # The others are exact.
     slopes = np.cos(study.splits.grid[:, 0])
-    np.testing.assert_allclose(metrics["code"][:, 0, 0], slopes**2, atol=1e-5)
+    assert_allclose(metrics["code"][:, 0, 0], slopes**2, atol=1e-5)
     assert study.layers.summary["stage_1"]["factorization"] == 1
     assert "stage_1" in study.nondifferentiable
     assert not {"code", "stage_2"} & {*study.nondifferentiable}
@@ -48,7 +50,7 @@ def test_steps_are_differenced_and_marked(step, make_study, capsys) -> None:
             steps,
         )
         found = jacobian_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
-        np.testing.assert_allclose(found["stage_1"], [expected] * 3)
+        assert_allclose(found["stage_1"], [expected] * 3)
 
 
 def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
@@ -67,7 +69,7 @@ def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
         stages=["stage_1"],
     )
     found = result.geometry("stage_1", dataset.splits.grid)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
+    assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
 
 
 def test_data_without_ordered_factors() -> None:
@@ -152,8 +154,16 @@ def test_the_report_of_known_stages(study) -> None:
     lines, curvature = make_interactions([study, other]).exhibits
     assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
     shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
-    assert shares["code"] == pytest.approx(0, abs=1e-6)
+    assert shares["code"] == approx(0, abs=1e-6)
     assert shares["stage_0"] > 0.1
+
+    assert {row["run"] for row in both.rows} == {f"{study.name} and other"}
+    pairs = {(row["stage"], row["other"]): row for row in one.rows}
+    for row in (*both.rows, pairs["code", "stage_2"]):
+        assert row["cka"] == approx(1, abs=1e-5)
+        assert row["procrustes"] == approx(0, abs=1e-3)
+        assert row["rsa"] == approx(1, abs=1e-5)
+    assert pairs["code", "stage_0"]["cka"] < 0.9
 
 
 def test_tracing_and_batches_change_nothing(study) -> None:
@@ -167,7 +177,7 @@ def test_tracing_and_batches_change_nothing(study) -> None:
         )
         found.append(measure(points))
     for stage in ("code", "stage_2"):
-        same = pytest.approx(found[0][stage], rel=1e-4, abs=1e-6)
+        same = approx(found[0][stage], rel=1e-4, abs=1e-6)
         assert found[1][stage] == same
 
 

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from pytest import approx
 
 from tests.metrics.planted import make_bumps, make_grid
 from tfcomp.metrics import geometry
@@ -32,9 +34,9 @@ LOG_FLOOR = np.log(geometry.FLOOR)
     ],
 )
 def test_factorization(g, score, cosine_score) -> None:
-    assert geometry.compute_factorization(g) == pytest.approx([score])
+    assert geometry.compute_factorization(g) == approx([score])
     cosine = geometry.compute_cosine_factorization(g)
-    assert cosine == pytest.approx([cosine_score], abs=1e-12)
+    assert cosine == approx([cosine_score], abs=1e-12)
 
 
 def test_one_factor_has_no_pair() -> None:
@@ -43,15 +45,15 @@ def test_one_factor_has_no_pair() -> None:
     summary = geometry.summarize_geometry(g, np.zeros(3, bool))
     assert summary["factorization"] is None
     assert summary["cosine_factorization"] is None
-    assert summary["log_volume_id"] == pytest.approx(0.5 * np.log(2))
+    assert summary["log_volume_id"] == approx(0.5 * np.log(2))
     assert summary["log_volume_ood"] is None  # no point is held out
 
 
 def test_ratio_is_of_means() -> None:
     g = np.concatenate([COLLINEAR, 9 * np.eye(2)[None], DEAD])
     # Published form: 1 - mean(1, 0, 0) / mean(2, 18, 0).
-    assert geometry.compute_ratio_factorization(g) == pytest.approx(0.95)
-    assert geometry.compute_factorization(g).mean() == pytest.approx(2 / 3)
+    assert geometry.compute_ratio_factorization(g) == approx(0.95)
+    assert geometry.compute_factorization(g).mean() == approx(2 / 3)
     assert geometry.compute_ratio_factorization(DEAD) == 0.5
 
 
@@ -60,14 +62,14 @@ def test_the_worst_pair_and_chance(rng) -> None:
     jacobian = np.eye(10)[:9, [*range(9), 8]]
     merged = (jacobian.T @ jacobian)[None]
     mean = geometry.compute_factorization(merged)
-    assert mean == pytest.approx(1 - 0.5 / 45)
+    assert mean == approx(1 - 0.5 / 45)
     assert min(geometry.compute_pair_scores(merged).values()) == 0
     for units in (20, 2000):
         jacobians = rng.normal(size=(400, units, 2))
         g = np.einsum("nui,nuj->nij", jacobians, jacobians)
         mean = geometry.compute_cosine_factorization(g).mean()
         chance = geometry.compute_chance(units)
-        assert mean == pytest.approx(chance, abs=0.02)
+        assert mean == approx(chance, abs=0.02)
 
 
 def test_log_volume_equals_log_of_singular_values(rng) -> None:
@@ -78,7 +80,7 @@ def test_log_volume_equals_log_of_singular_values(rng) -> None:
         compute_uv=False,
     )
     expected = np.log(singular_values).sum(axis=1)
-    np.testing.assert_allclose(geometry.compute_log_volume(g), expected)
+    assert_allclose(geometry.compute_log_volume(g), expected)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_log_volume_equals_log_of_singular_values(rng) -> None:
     ids=["dead", "half dead", "small"],
 )
 def test_log_volume_of_small_metrics(g, expected) -> None:
-    assert geometry.compute_log_volume(g) == pytest.approx([expected])
+    assert geometry.compute_log_volume(g) == approx([expected])
 
 
 def test_fading_does_not_change_the_volume_per_contrast() -> None:
@@ -112,7 +114,7 @@ def test_fading_does_not_change_the_volume_per_contrast() -> None:
         mean = sum(bump) / bump.size
         variance = sum((bump - mean) ** 2) / bump.size
         slow.append(0.7 - 2 * math.log(math.sqrt(variance)))
-    np.testing.assert_allclose(found, slow)
+    assert_allclose(found, slow)
     assert np.ptp(found) < 1e-4
     # A contrast of rounding counts as the floor.
     dead = geometry.divide_by_contrast(
@@ -120,7 +122,7 @@ def test_fading_does_not_change_the_volume_per_contrast() -> None:
         0 * bumps,
         num_factors=2,
     )
-    np.testing.assert_allclose(dead, 0.7 - 2 * LOG_FLOOR)
+    assert_allclose(dead, 0.7 - 2 * LOG_FLOOR)
 
 
 def test_summary_keeps_id_and_ood_apart() -> None:
@@ -128,10 +130,10 @@ def test_summary_keeps_id_and_ood_apart() -> None:
     summary = geometry.summarize_geometry(g, np.arange(4) == 3)
     expected_id = (np.log(6) + 0.5 * np.log(2) + 3 * LOG_FLOOR) / 3
     assert summary == {
-        "factorization": pytest.approx(0.75),
-        "cosine_factorization": pytest.approx(0.5),
-        "log_volume_id": pytest.approx(expected_id),
-        "log_volume_ood": pytest.approx(np.log(6)),
+        "factorization": approx(0.75),
+        "cosine_factorization": approx(0.5),
+        "log_volume_id": approx(expected_id),
+        "log_volume_ood": approx(np.log(6)),
         "dead_fraction": 0.25,
     }
     assert all(type(value) is float for value in summary.values())
@@ -145,7 +147,7 @@ def test_a_diverged_model_is_null_not_perfect(bad, num_factors) -> None:
     summary = geometry.summarize_geometry(g, np.array([False, True]))
     assert summary["factorization"] is None
     assert summary["log_volume_id"] is None
-    assert summary["log_volume_ood"] == pytest.approx(np.log(6))
+    assert summary["log_volume_ood"] == approx(np.log(6))
 
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2)])
@@ -166,4 +168,4 @@ def test_gradient_equals_its_definition(axes, rng) -> None:
             slopes.append(difference / (high[axis] - low[axis]))
         expected.append(np.inner(slopes, slopes))
     found = geometry.compute_gradient_metrics(values, shape, axes)
-    np.testing.assert_allclose(found, expected)
+    assert_allclose(found, expected)

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose
 
 from tfcomp.metrics import interaction
 
@@ -72,7 +73,7 @@ def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
         ranges=ranges,
     )
     found, area = jet.curvature()
-    np.testing.assert_allclose(found, curvature + 0 * found, atol=1e-4)
+    assert_allclose(found, curvature + 0 * found, atol=1e-4)
     # Where a factor moves nothing, nothing is added to the integral.
     half = measure(
         lambda f: surface(tf.maximum(f, [0.7, 0.0])),
@@ -126,7 +127,7 @@ def test_products_equal_the_slow_definition(rng) -> None:
         (jet.absolute, abs(first), abs(first)),
     ):
         expected = np.einsum("nui,nuj->nij", left, right)
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def additive(f: tf.Tensor) -> tf.Tensor:
@@ -169,8 +170,8 @@ def test_contrast(weights, contrast, relative) -> None:
     matrix = tf.constant(weights, tf.float32)
     jet = measure(lambda f: f @ tf.transpose(matrix))
     found, share = jet.contrast()
-    np.testing.assert_allclose(found, contrast, atol=1e-6)
-    np.testing.assert_allclose(share, relative, atol=1e-6)
+    assert_allclose(found, contrast, atol=1e-6)
+    assert_allclose(share, relative, atol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tfcomp.metrics.jacobians import (
     compute_difference_jacobians,
@@ -104,8 +105,8 @@ def test_equals_batch_jacobian(name, request) -> None:
     assert list(found) == list(flat)
     for stage, h in flat.items():
         slow = tape.batch_jacobian(h, factors)
-        np.testing.assert_allclose(found[stage], slow, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(alone[stage][0], slow[3], atol=1e-6)
+        assert_allclose(found[stage], slow, rtol=1e-4, atol=1e-6)
+        assert_allclose(alone[stage][0], slow[3], atol=1e-6)
 
 
 def test_dynamic_batch_keeps_units_static(conv) -> None:
@@ -118,7 +119,7 @@ def test_dynamic_batch_keeps_units_static(conv) -> None:
     shapes = compute.get_concrete_function().output_shapes
     assert shapes["conv"].as_list()[1:] == [3 * 3 * 6, 2]
     expected = compute_stage_jacobians(conv, factors)["image"]
-    np.testing.assert_allclose(compute(factors)["image"], expected, atol=1e-6)
+    assert_allclose(compute(factors)["image"], expected, atol=1e-6)
 
 
 def test_odd_stages() -> None:
@@ -145,9 +146,9 @@ def test_odd_stages() -> None:
         "constant": np.zeros((3, 3, 2)),
     }
     for stage, jacobian in expected.items():
-        np.testing.assert_allclose(found[stage], jacobian, atol=1e-6)
+        assert_allclose(found[stage], jacobian, atol=1e-6)
     alone = compute_stage_jacobians(lambda f: {"h": tf.ones([3, 5])}, factors)
-    np.testing.assert_array_equal(alone["h"], np.zeros((3, 5, 2)))
+    assert_array_equal(alone["h"], np.zeros((3, 5, 2)))
 
 
 def test_differences_are_one_sided_at_the_border() -> None:
@@ -156,7 +157,7 @@ def test_differences_are_one_sided_at_the_border() -> None:
     found = compute_difference_jacobians(square, factors, [levels, levels])
     slopes = tf.constant([[0.1, 1.8], [1.0, 1.9], [0.4, 0.1]])
     expected = tf.linalg.diag(slopes)
-    np.testing.assert_allclose(found["h"], expected, atol=1e-5)
+    assert_allclose(found["h"], expected, atol=1e-5)
 
 
 def test_differences_between_uneven_levels() -> None:
@@ -164,15 +165,15 @@ def test_differences_between_uneven_levels() -> None:
     levels = [np.array([1, 2, 5]), np.array([7])]
     found = compute_difference_jacobians(square, factors, levels)["h"]
     slopes = [(4 - 1) / 1, (25 - 1) / 4, (25 - 4) / 3]
-    np.testing.assert_allclose(found[:, 0, 0], slopes, rtol=1e-6)
-    np.testing.assert_array_equal(found[:, 1, 1], 0)  # no neighbor
+    assert_allclose(found[:, 0, 0], slopes, rtol=1e-6)
+    assert_array_equal(found[:, 1, 1], 0)  # no neighbor
 
 
 def test_metrics_resolve_what_float32_products_lose() -> None:
     weights = tf.constant([[1.0, 0.0], [1.0, 1e-5]])
     g = compute_stage_metrics(lambda f: {"h": f @ weights}, make_factors(1))
     determinant = np.linalg.det(g["h"][0])
-    np.testing.assert_allclose(determinant, 1e-10, rtol=1e-3)
+    assert_allclose(determinant, 1e-10, rtol=1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 9])
@@ -192,7 +193,7 @@ def test_batches_trace_once_and_lose_nothing(count) -> None:
     )
     assert len(traces) == 1
     expected = compute_stage_metrics(make_code, factors)["code"]
-    np.testing.assert_allclose(found["code"], expected, rtol=1e-6)
+    assert_allclose(found["code"], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from pytest import approx
 
 from tests.metrics.planted import hold_out, make_bumps, make_grid
 from tfcomp.metrics import kernel_regression as kr
@@ -51,7 +53,7 @@ def test_kernels_equal_double_loops(kernel, define) -> None:
     )
     for i, j in np.ndindex(found.shape):
         expected = define((rows[i] - columns[j]) / scales)
-        assert found[i, j] == pytest.approx(expected)
+        assert found[i, j] == approx(expected)
 
 
 @pytest.mark.parametrize("pixels", [3, 400])
@@ -85,7 +87,7 @@ def test_leave_one_out_equals_refits(pixels, monkeypatch, rng) -> None:
         weights = np.linalg.solve(refit, known[kept])
         error += np.sum((system[i, kept] @ weights - targets[i]) ** 2)
     total = np.sum((targets - targets.mean(axis=0)) ** 2)
-    assert found.r2_id == pytest.approx(1 - error / total)
+    assert found.r2_id == approx(1 - error / total)
     assert found.r2_ood is None
 
 
@@ -108,7 +110,7 @@ def test_ood_outputs_and_units_change_nothing_but_the_score(rng) -> None:
     for expected, found in zip(first.values(), second.values(), strict=True):
         assert found.scales == expected.scales
         assert found.ridge == expected.ridge
-        assert found.r2_id == pytest.approx(expected.r2_id)
+        assert found.r2_id == approx(expected.r2_id)
         assert abs(found.r2_ood - expected.r2_ood) > 1e-3
 
 
@@ -157,7 +159,7 @@ def test_edges_of_gaps(shift, rows, edges, fractions) -> None:
     )
     assert found_rows.tolist() == rows
     assert found_edges.tolist() == [edges] * 3
-    np.testing.assert_allclose(found_fractions, fractions)
+    assert_allclose(found_fractions, fractions)
     # An open curve has no gap at its end.
     assert len(find_edges(gap)[0]) == (0 if shift else 3)
 
@@ -176,21 +178,21 @@ def test_weights_tell_a_blend_from_copies(truth, weights, expected) -> None:
     for row, weight in zip((2, 3, 4), weights, strict=True):
         outputs[row] = (1 - weight) * truth[1] + weight * truth[5]
     scores = compute_interpolation(outputs, truth, GAP)
-    np.testing.assert_allclose(scores.weights[:, 1], weights, atol=1e-9)
-    np.testing.assert_allclose(scores.r2, 1)
+    assert_allclose(scores.weights[:, 1], weights, atol=1e-9)
+    assert_allclose(scores.r2, 1)
     summary = summarize_interpolation(scores)
-    assert summary["interpolation_r2"] == pytest.approx(1)
+    assert summary["interpolation_r2"] == approx(1)
     assert summary["truth_r2"] < 0.95
     # By hand, in halves of a weight: of -1/4, 0, 1/4 about one half.
     by_hand = 1 - np.sum((weights - FRACTIONS) ** 2) / (2 * 0.25**2)
-    assert summary["weight_r2"] == pytest.approx(by_hand)
-    assert by_hand == pytest.approx(expected)
+    assert summary["weight_r2"] == approx(by_hand)
+    assert by_hand == approx(expected)
 
 
 def test_planted_interpolator(truth) -> None:
     outputs = interpolate_edges(truth, GAP)
     scores = compute_interpolation(outputs, truth, GAP)
-    np.testing.assert_allclose(scores.linear_r2, 1)
+    assert_allclose(scores.linear_r2, 1)
 
 
 def test_no_interpolation(truth) -> None:

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
 from scipy.spatial import procrustes
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
@@ -54,15 +56,15 @@ def test_grams_equal_double_loops(compute) -> None:
     found = compute(OUTPUTS)
     for i, j in np.ndindex(found.shape):
         expected = GRAMS[compute](flat[i], flat[j])
-        assert found[i, j] == pytest.approx(expected, abs=1e-6)
-    np.testing.assert_array_equal(OUTPUTS, kept)
+        assert found[i, j] == approx(expected, abs=1e-6)
+    assert_array_equal(OUTPUTS, kept)
 
 
 def test_distances_resolve_close_outputs_on_a_white_background() -> None:
     bright = np.zeros((2, 28, 28))
     bright[1, 4, 4] = 1e-5
     distances = kernels.compute_distance_gram(1000 - bright)
-    assert distances[0, 1] == pytest.approx(1e-5, rel=1e-4)
+    assert distances[0, 1] == approx(1e-5, rel=1e-4)
     assert (np.diagonal(distances) == 0).all()
 
 
@@ -73,7 +75,7 @@ def test_blank_outputs_resemble_nothing() -> None:
         gram = compute(outputs)
         assert not gram[2].any()
         assert not gram[:, 2].any()
-        assert gram[0, 0] == pytest.approx(1)
+        assert gram[0, 0] == approx(1)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -86,7 +88,7 @@ def test_broken_outputs_are_nan_and_spoil_no_other(compute, value) -> None:
     assert np.isnan(gram[:, 4]).all()
     rest = np.delete(np.delete(gram, 4, axis=0), 4, axis=1)
     expected = compute(np.delete(outputs, 4, axis=0))
-    np.testing.assert_allclose(rest, expected, atol=1e-6)
+    assert_allclose(rest, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("sizes", [(5, 4), (3, 4, 2), (6,)])
@@ -98,15 +100,15 @@ def test_ideal_kernels_equal_double_loops(sizes) -> None:
         "conjunctive": agrees.all(axis=2),
     }.items():
         kernel = kernels.IDEAL_KERNELS[name](grid)
-        np.testing.assert_allclose(kernel, expected)
+        assert_allclose(kernel, expected)
 
 
 def test_true_bumps_resemble_both_ideal_kernels() -> None:
     """Published settings: cosines, centered, over OOD points only."""
     cosines = kernels.compute_cosine_gram(make_bumps(GRID, 28))
     scores = kernels.summarize_alignment(cosines, GRID, IS_OOD)
-    assert scores["alignment_factorized"] == pytest.approx(0.41, abs=0.005)
-    assert scores["alignment_conjunctive"] == pytest.approx(0.42, abs=0.005)
+    assert scores["alignment_factorized"] == approx(0.41, abs=0.005)
+    assert scores["alignment_conjunctive"] == approx(0.42, abs=0.005)
     scores = kernels.summarize_alignment(
         cosines,
         GRID,
@@ -126,7 +128,7 @@ def test_alignment_equals_its_definition(scale, rng) -> None:
     product = sum(a[i, j] * b[i, j] for i, j in np.ndindex(a.shape))
     expected = product / np.sqrt((a**2).sum() * (b**2).sum())
     found = kernels.compute_alignment(scale * first, second)
-    assert found == pytest.approx(np.sign(scale) * expected)
+    assert found == approx(np.sign(scale) * expected)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
@@ -144,7 +146,7 @@ def test_values_that_are_not_finite_and_no_points_give_none() -> None:
     gram[0, 0] = np.nan
     assert math.isnan(kernels.compute_alignment(gram, gram))
     rest = kernels.summarize_alignment(gram, SMALL, np.arange(1, 42))
-    assert rest["alignment_factorized"] == pytest.approx(1)
+    assert rest["alignment_factorized"] == approx(1)
     nowhere = np.zeros(42, bool)
     # Centered, all kernels of two points are equal up to a factor.
     pair = [5, 6]
@@ -198,7 +200,7 @@ def test_values_equal_independent_definitions() -> None:
         "procrustes": np.sqrt(2 - 2 * np.sqrt(1 - disparity)),
         "rsa": spearmanr(pdist(x), pdist(y)).statistic,
     }
-    assert kernels.compare_shapes(shape(x), shape(y)) == pytest.approx(expected)
+    assert kernels.compare_shapes(shape(x), shape(y)) == approx(expected)
     summary = kernels.summarize_similarity(shape(x), shape(y))
     for name in expected:
         assert summary[f"{name}_p"] == 0.05
@@ -215,8 +217,8 @@ def test_random_features_are_not_alike(units) -> None:
     error = np.std(cka) / np.sqrt(len(cka))
     assert abs(np.mean(cka)) < 3 * error < 0.05
     null = kernels.summarize_similarity(first, second)
-    assert null["procrustes"] == pytest.approx(null["procrustes_null"], abs=0.1)
-    assert null["cka_null"] == pytest.approx(0, abs=0.05)
+    assert null["procrustes"] == approx(null["procrustes_null"], abs=0.1)
+    assert null["cka_null"] == approx(0, abs=0.05)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ having learned true bumps of sigma 1 everywhere else.
 import numpy as np
 import pytest
 import scipy.optimize
+from pytest import approx
 from scipy.ndimage import gaussian_filter
 
 from tests.metrics import planted
@@ -104,7 +105,7 @@ def fill(images: np.ndarray) -> np.ndarray:
 )
 def test_superposers_are_recognized(plant, expected) -> None:
     numbers = share(fill(plant()))
-    near = pytest.approx(expected, abs=0.02)
+    near = approx(expected, abs=0.02)
     assert numbers["sharing_far_r2_centered"] == near
     assert numbers["sharing_near_r2_centered"] == near
     assert numbers["rival_far_r2_centered"] < 0.05
@@ -125,8 +126,8 @@ def test_composers_are_no_superposers(sigma) -> None:
 
 def test_a_copy_of_one_memory_shares_one_factor() -> None:
     numbers = share(fill(plant_nearest_memory()))
-    assert numbers["sharing_far_r2_centered"] == pytest.approx(1)
-    assert numbers["single_far_r2_centered"] == pytest.approx(1)
+    assert numbers["sharing_far_r2_centered"] == approx(1)
+    assert numbers["single_far_r2_centered"] == approx(1)
 
 
 def share(outputs: np.ndarray) -> dict:
@@ -161,7 +162,7 @@ def test_composers_have_a_radial_kernel(sigma) -> None:
     outputs = planted.make_bumps(GRID, SIZE, sigma)
     gram = kernels.compute_cosine_gram(outputs)
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
-    assert numbers["alignment_radial_best"] == pytest.approx(1, abs=1e-3)
+    assert numbers["alignment_radial_best"] == approx(1, abs=1e-3)
     assert numbers["alignment_radial_width"] == sigma
     assert numbers["alignment_additive_best"] < 0.9
 
@@ -215,7 +216,7 @@ def test_scores_equal_their_definition(rng) -> None:
     }
     r2 = share_small(outputs)
     for name in SETS:
-        assert r2[name][row] == pytest.approx(expected[name])
+        assert r2[name][row] == approx(expected[name])
 
 
 def test_what_has_no_score() -> None:
@@ -254,4 +255,4 @@ def test_a_free_constant_explains_no_bump() -> None:
     assert r2["sharing"][inner].max() < 0.5
     # No memory is of any use.
     even = np.where(SMALL_OOD[:, None, None], SMALL_BUMPS, 0.3)
-    assert share_small(even)["sharing"] == pytest.approx(0)
+    assert share_small(even)["sharing"] == approx(0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.metrics.planted import make_grid
 from tests.own_factors import TILES
@@ -29,13 +30,13 @@ def test_additive_is_least_squares_over_values(rng) -> None:
     weights = np.linalg.lstsq(design[known], flat[known], rcond=None)[0]
 
     effects = references.fit_effects(INDEX[known], TILES.shape, images[known])
-    np.testing.assert_allclose(effects[0], flat[known].mean(axis=0))
+    assert_allclose(effects[0], flat[known].mean(axis=0))
     found = references.make_design(INDEX, TILES.shape) @ effects
-    np.testing.assert_allclose(found, design @ weights, atol=1e-9)
+    assert_allclose(found, design @ weights, atol=1e-9)
     # A value that training lacks adds nothing to the others.
     lacks = INDEX[:, 3] != 2
     effects = references.fit_effects(INDEX[lacks], TILES.shape, images[lacks])
-    np.testing.assert_allclose(effects[-1], 0, atol=1e-9)
+    assert_allclose(effects[-1], 0, atol=1e-9)
 
 
 def test_nearest_has_fewest_differing_factors(rng) -> None:
@@ -106,7 +107,7 @@ def test_distance_against_all_pairs(name, share, rng) -> None:
     is_ood = rng.random(np.prod(space.shape)) < share
     is_ood[0] = False
     found = references.compute_border_distance(is_ood, space)
-    np.testing.assert_array_equal(found, measure_slowly(is_ood, space))
+    assert_array_equal(found, measure_slowly(is_ood, space))
 
 
 def test_correlation_of_planted_errors(rng) -> None:

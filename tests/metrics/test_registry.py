@@ -7,6 +7,7 @@ import pkgutil
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import tfcomp
 from tfcomp import metrics
@@ -156,9 +157,9 @@ def test_a_number_of_every_stage(make_study) -> None:
     assert study.layers.summary["stage_0"]["largest"] == 30.0
     assert study.layers.summary["image"]["largest"] is None
     view = views["stage_0"]
-    np.testing.assert_array_equal(view.factors, study.splits.grid)
-    np.testing.assert_array_equal(view.is_ood, study.splits.is_ood)
-    np.testing.assert_allclose(view.activations, 2.0 * study.splits.grid)
+    assert_array_equal(view.factors, study.splits.grid)
+    assert_array_equal(view.is_ood, study.splits.is_ood)
+    assert_allclose(view.activations, 2.0 * study.splits.grid)
     assert tabulate_stages(study, ["largest"])["stage_0"] == {"largest": 30.0}
     assert compute_metrics(study)["stages"] == study.stages
 

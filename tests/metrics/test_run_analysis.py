@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tfcomp import analyze
 from tfcomp.config.run_flags import parse_config
@@ -169,7 +170,7 @@ def test_metrics_of_a_part_of_the_grid(table) -> None:
     expected = np.maximum(index[:, 1] - 1, 0)
     kept = (index[:, 0] > 0) | (index[:, 1] > 2)  # the others miss neighbors
     distance = study.border_distance
-    np.testing.assert_array_equal(distance[kept], expected[kept])
+    assert_array_equal(distance[kept], expected[kept])
 
 
 def test_other_points_have_the_results_of_an_analysis_of_their_own(
@@ -184,13 +185,13 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
 
     alone = RunAnalysis(analysis.model, part.dataset)
     for stage, metric in alone.metrics.items():
-        np.testing.assert_allclose(part.metrics[stage], metric, rtol=1e-4)
+        assert_allclose(part.metrics[stage], metric, rtol=1e-4)
     images = alone.evaluation.images
-    np.testing.assert_allclose(part.evaluation.images, images, atol=1e-5)
+    assert_allclose(part.evaluation.images, images, atol=1e-5)
     for stage, (units, maps) in alone.shown_units.items():
         part_units, part_maps = part.shown_units[stage]
-        np.testing.assert_array_equal(part_units, units)
-        np.testing.assert_allclose(part_maps, maps, atol=1e-5)
+        assert_array_equal(part_units, units)
+        assert_allclose(part_maps, maps, atol=1e-5)
     # A complete grid is shown whole.
     for same in (analysis.for_maps, analysis.for_pairs):
         assert same is analysis

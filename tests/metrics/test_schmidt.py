@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from pytest import approx
 
 from tests.metrics.planted import make_bumps, make_grid
 from tfcomp.metrics import kernels, schmidt
@@ -34,13 +36,13 @@ def test_shares_equal_the_definition(rng) -> None:
     rest = gram - first - second
     anova = summarize_anova(3 * gram, GRID)
     total = gram.var()
-    assert anova["anova_first"] == pytest.approx(first.var() / total)
-    assert anova["anova_second"] == pytest.approx(second.var() / total)
-    assert anova["anova_pairwise"] == pytest.approx(rest.var() / total)
+    assert anova["anova_first"] == approx(first.var() / total)
+    assert anova["anova_second"] == approx(second.var() / total)
+    assert anova["anova_pairwise"] == approx(rest.var() / total)
 
     order = rng.permutation(30)
     shuffled = summarize_anova(gram[np.ix_(order, order)], GRID[order])
-    assert shuffled == pytest.approx(anova)
+    assert shuffled == approx(anova)
 
 
 def test_orders_of_three_factors() -> None:
@@ -66,9 +68,9 @@ def test_orders_of_three_factors() -> None:
         "anova_higher": 1 - both + single,
         "factorization_ratio": single,
     }
-    assert summarize_anova(gram, grid) == pytest.approx(expected)
+    assert summarize_anova(gram, grid) == approx(expected)
     additive = summarize_anova(kernels.make_factorized_kernel(grid), grid)
-    assert additive["anova_single"] == pytest.approx(1)
+    assert additive["anova_single"] == approx(1)
 
 
 # Images
@@ -85,7 +87,7 @@ def test_marginals_against_loops(rng) -> None:
     for n, i, j in np.ndindex(images.shape):
         image = images[n]
         rest = image[i].mean() + image[:, j].mean() - image.mean()
-        assert parts[n, i, j] == pytest.approx(image[i, j] - rest)
+        assert parts[n, i, j] == approx(image[i, j] - rest)
 
 
 def test_r2_of_parts_equals_least_squares(rng) -> None:
@@ -97,7 +99,7 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
     error = np.sum((scale * part - true_part) ** 2)
     expected = 1 - error / np.sum(true_part**2)
     found = compute_interaction_r2(images[..., None], truth[..., None])
-    assert found == pytest.approx(expected)
+    assert found == approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
 )
 def test_planted_images(images, truth, expected) -> None:
     found = compute_interaction_r2(images, truth)
-    assert found == pytest.approx(expected, abs=1e-6)
+    assert found == approx(expected, abs=1e-6)
 
 
 # Schmidt decomposition
@@ -140,7 +142,7 @@ def test_values_equal_the_definition(sizes) -> None:
         compute_uv=False,
     )
     found = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e6])
@@ -158,7 +160,7 @@ def test_planted_ranks(name, rank, width, scale) -> None:
     values = schmidt.compute_schmidt_values(gram, grid)
     assert (values > 1e-12 * values[0]).sum() == rank
     explained = schmidt.compute_explained_fraction(values)
-    assert explained[rank - 1] == pytest.approx(1)
+    assert explained[rank - 1] == approx(1)
     effective = schmidt.summarize_schmidt(gram, grid)["schmidt_effective_rank"]
     assert rank - 1 < effective <= rank + 1e-9
 
@@ -187,10 +189,10 @@ def test_centering_equals_its_definition(rng) -> None:
     rows = rows - rows.mean(axis=0)
     centered = rows @ rows.T
     found = schmidt.center_kernel(gram)
-    np.testing.assert_allclose(found, centered, atol=1e-10)
+    assert_allclose(found, centered, atol=1e-10)
     numbers = schmidt.summarize_schmidt(gram, GRID)
     expected = schmidt.summarize_schmidt(centered, GRID)
     for name in ("effective_rank", "explained_1", "explained_2"):
-        value = pytest.approx(expected[f"schmidt_{name}"])
+        value = approx(expected[f"schmidt_{name}"])
         assert numbers[f"schmidt_centered_{name}"] == value
         assert numbers[f"schmidt_{name}"] != value

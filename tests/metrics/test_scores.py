@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
 from scipy import ndimage
 
 from tests.metrics.planted import hold_out, make_bumps, make_grid
@@ -75,9 +77,9 @@ def test_mse_equals_a_plain_loop(rng) -> None:
         error = float(images[n, row, column]) - float(truth[n, row, column])
         expected[n] += error**2 / 20
     per_image = scores.compute_mse_per_image(images, truth)
-    np.testing.assert_allclose(per_image, expected)
+    assert_allclose(per_image, expected)
     with_channel = scores.compute_mse_per_image(images[..., None], truth)
-    np.testing.assert_array_equal(with_channel, per_image)
+    assert_array_equal(with_channel, per_image)
     with pytest.raises(
         ValueError,
         match="size",
@@ -94,12 +96,12 @@ def test_channels_count_as_pixels_and_peaks_are_of_their_mean(rng) -> None:
         reference=mean,
     )
     error = ((images - truth) ** 2).mean()
-    assert numbers["mse"] == pytest.approx(error)
+    assert numbers["mse"] == approx(error)
     relative = error / ((mean - truth) ** 2).mean()
-    assert numbers["relative_mse"] == pytest.approx(relative)
+    assert numbers["relative_mse"] == approx(relative)
     peaks = scores.compute_peaks(images, "bright")
     expected = scores.compute_peaks(images.mean(axis=-1), "bright")
-    np.testing.assert_array_equal(peaks, expected)
+    assert_array_equal(peaks, expected)
 
 
 def test_ssim_equals_its_definition(rng) -> None:
@@ -126,8 +128,8 @@ def test_ssim_equals_its_definition(rng) -> None:
         level = (2 * mean_a * mean_b + 1e-4) / (mean_a**2 + mean_b**2 + 1e-4)
         similarity[n] += level * (2 * shared + 9e-4) / (spread + 9e-4) / 12
     found = compute_ssim_error(images, truth)
-    np.testing.assert_allclose(found, 1 - similarity, atol=1e-5)
-    assert found[1] == pytest.approx(0, abs=1e-6)
+    assert_allclose(found, 1 - similarity, atol=1e-5)
+    assert found[1] == approx(0, abs=1e-6)
     assert 1 < found[2] < 2
     images[0, 4, 4] = np.nan
     assert np.isnan(compute_ssim_error(images, truth)).tolist() == [1, 0, 0]
@@ -143,7 +145,7 @@ def test_relative_mse(polarity) -> None:
             truth,
             polarity=polarity,
         )
-        assert numbers["relative_mse"] == pytest.approx(expected)
+        assert numbers["relative_mse"] == approx(expected)
     assert (
         score(
             truth,
@@ -158,7 +160,7 @@ def test_peaks_are_x_then_y(polarity) -> None:
     positions = [(2, 9), (9, 2), (0, 11), (11, 0), (0, 0), (11, 11), (5, 6)]
     images = make_bumps(np.array(positions), SIZE)
     peaks = scores.compute_peaks(to_polarity(images, polarity), polarity)
-    np.testing.assert_array_equal(peaks, positions)
+    assert_array_equal(peaks, positions)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_position_of_swapped_axes_is_wrong(
     position, error, is_right, polarity
 ) -> None:
     image = to_polarity(make_bump(2, 9), polarity)
-    expected = (pytest.approx(error, abs=1e-12), is_right)
+    expected = (approx(error, abs=1e-12), is_right)
     assert locate(image, position, polarity) == expected
 
 
@@ -288,7 +290,7 @@ def test_diverged_model_is_never_right(value, polarity) -> None:
     images[0, 3, 3] = value
     assert scores.count_peaks(images, polarity).tolist() == [0, 1]
     counts = scores.count_own_peaks(images, polarity)
-    np.testing.assert_array_equal(counts, [np.nan, 1])
+    assert_array_equal(counts, [np.nan, 1])
     assert score(
         images,
         truth,

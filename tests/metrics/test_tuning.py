@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from pytest import approx
 
 from tfcomp.metrics.tuning import (
     compute_tuning,
@@ -35,9 +37,9 @@ def test_shares_equal_the_slow_definition(shape, rng) -> None:
                 effect = unit.take(level, axis=axis).mean() - unit.mean()
                 squares += effect**2
             shares.append(squares / size / unit.var())
-        np.testing.assert_allclose(tuning.factor_shares[number], shares)
-        np.testing.assert_allclose(tuning.variance[number], unit.var())
-        assert tuning.additive_share[number] == pytest.approx(sum(shares))
+        assert_allclose(tuning.factor_shares[number], shares)
+        assert_allclose(tuning.variance[number], unit.var())
+        assert tuning.additive_share[number] == approx(sum(shares))
 
 
 def test_orders_of_three_factors() -> None:
@@ -50,8 +52,8 @@ def test_orders_of_three_factors() -> None:
     units = [a + b, a * b + 2 * a * c, a * b * c, a * b + b + a * b * c]
     tuning = compute_tuning(to_activations(*units).astype(float), (2, 3, 2))
     additive = tuning.additive_share
-    np.testing.assert_allclose(additive, [1, 0, 0, 1 / 3], atol=1e-9)
-    np.testing.assert_allclose(tuning.pair_share, [0, 1, 0, 1 / 3], atol=1e-9)
+    assert_allclose(additive, [1, 0, 0, 1 / 3], atol=1e-9)
+    assert_allclose(tuning.pair_share, [0, 1, 0, 1 / 3], atol=1e-9)
 
 
 def test_summary_weights_units_by_their_variance() -> None:
@@ -64,15 +66,15 @@ def test_summary_weights_units_by_their_variance() -> None:
     summary = summarize_tuning(compute_tuning(activations, SHAPE))
     weighted = 10 * X.var() / (10 * X.var() + PRODUCT.var())
     assert summary == {
-        "additive_share_mean": pytest.approx(2 / 3),
-        "additive_share_median": pytest.approx(1),
-        "additive_share_weighted": pytest.approx(weighted),
-        "pair_share_mean": pytest.approx(1 / 3),
-        "pair_share_weighted": pytest.approx(1 - weighted),
+        "additive_share_mean": approx(2 / 3),
+        "additive_share_median": approx(1),
+        "additive_share_weighted": approx(weighted),
+        "pair_share_mean": approx(1 / 3),
+        "pair_share_weighted": approx(1 - weighted),
         "dead_unit_fraction": 0.25,
-        "product_share": pytest.approx(1 - weighted),
+        "product_share": approx(1 - weighted),
         "sum_share": 0.0,
-        "product_less_sum": pytest.approx(1 - weighted),
+        "product_less_sum": approx(1 - weighted),
     }
     assert all(type(value) is float for value in summary.values())
 
@@ -171,4 +173,4 @@ def test_the_best_product_is_the_first_singular_component(rng) -> None:
                 compute_uv=False,
             )
             slow.append(1 - (values[1:] ** 2).sum() / unit.var() / unit.size)
-        assert share == pytest.approx(max(slow), abs=0.01)
+        assert share == approx(max(slow), abs=0.01)

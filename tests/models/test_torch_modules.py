@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import tfcomp
 from tests.datasets.own_tables import CLASSES, IMAGES
@@ -42,9 +43,7 @@ def test_geometry_is_exact(dtype, inputs) -> None:
         slopes = torch.func.vmap(torch.func.jacrev(part))(given)
         slopes = slopes.detach().double().numpy() * scale
         expected = np.einsum("nki,nkj->nij", slopes, slopes)
-        np.testing.assert_allclose(
-            result.geometry(name), expected, rtol=1e-3, atol=1e-6
-        )
+        assert_allclose(result.geometry(name), expected, rtol=1e-3, atol=1e-6)
     assert not result.analysis.nondifferentiable
     assert result.analysis.interactions == {}
 
@@ -111,4 +110,4 @@ def test_encoders_get_channels_first() -> None:
     with torch.no_grad():
         expected = module.conv(images).numpy().reshape(24, -1)
     found = result.activations("conv").reshape(24, -1)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert_allclose(found, expected, atol=1e-6)

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from pytest import approx
 
 import tfcomp
 from tests.models.small_images import INDEX, LEVELS, REGION, TABLE
@@ -60,7 +62,7 @@ def test_readings_by_factor_and_level(reader, tmp_path) -> None:
         "y": 1,
         "all": 0,
     }
-    assert unseen == pytest.approx(expected, abs=0.03)
+    assert unseen == approx(expected, abs=0.03)
 
     page = result.write_report(tmp_path, ["readings"]).read_text("utf-8")
     assert 'id="section-readings"' in page
@@ -75,7 +77,7 @@ def test_levels_by_their_definition() -> None:
     index = dataset.space.to_index(dataset.splits.grid)
     known = index[dataset.splits.is_id]
     slow = [(known != row).sum(axis=1).min() for row in index]
-    np.testing.assert_array_equal(readers.find_levels(dataset), slow)
+    assert_array_equal(readers.find_levels(dataset), slow)
     assert max(slow) == 2
 
 
@@ -96,7 +98,7 @@ def test_samples_of_a_stochastic_model(reader) -> None:
     table = result.tables["readings"].set_index(["subset", "level", "factor"])
     table = table.sort_index()
     accuracy = table["accuracy"]["id", "any", "all"]
-    assert accuracy == pytest.approx(0.5, abs=0.1)
+    assert accuracy == approx(0.5, abs=0.1)
 
 
 def make_noisy() -> tfcomp.FactorTable:
@@ -180,7 +182,7 @@ def test_r2_by_its_definition(diagonal, rng) -> None:
     }
     noisy = truth + 0.1 * rng.normal(size=truth.shape)
     expected = compute_r2(noisy[is_ood], truth[is_ood])
-    assert score(diagonal, noisy)["ood"] == pytest.approx(expected)
+    assert score(diagonal, noisy)["ood"] == approx(expected)
     assert score(diagonal, truth * np.nan) == {
         "id": None,
         "ood": None,
@@ -221,9 +223,9 @@ def test_references_equal_their_definition(diagonal) -> None:
         images = diagonal.render_array(points)
         expected = compute_r2(images, truth[splits.is_ood])
         scores = r2[f"without_{factor.name}"]
-        assert scores["ood_r2"] == pytest.approx(expected, abs=1e-6)
+        assert scores["ood_r2"] == approx(expected, abs=1e-6)
         assert "id" not in scores
-    assert r2["nearest_id"]["id_r2"] == pytest.approx(1)
+    assert r2["nearest_id"]["id_r2"] == approx(1)
     assert 0.5 < r2["additive"]["id_r2"] < 1
 
 
@@ -231,15 +233,15 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
     """Ignoring the turns has .92, half turns .95: above many decoders."""
     dataset = make("wiedemer:orthogonal")
     scores = references.score_references(dataset, dataset.grid_images)
-    assert scores["without_orientation"]["ood_r2"] == pytest.approx(0.92, 5e-3)
-    assert scores["modulo_orientation"]["ood_r2"] == pytest.approx(0.95, 5e-3)
+    assert scores["without_orientation"]["ood_r2"] == approx(0.92, 5e-3)
+    assert scores["modulo_orientation"]["ood_r2"] == approx(0.95, 5e-3)
     assert list(list_references(scores))[2] == "modulo_orientation"
     assert "modulo_orientation" in format_references(scores)
     # Half of the turns of hearts: the squares and ellipses are the same.
     points = dict(references.list_ignorant(dataset))["modulo_orientation"]
     angles = dataset.splits.grid[dataset.splits.is_ood][:, 2]
     assert set(points[:, 2]) < set(angles.tolist())
-    np.testing.assert_array_equal(points[:, 2] % 180, angles % 180)
+    assert_array_equal(points[:, 2] % 180, angles % 180)
 
 
 def test_nothing_is_ignored_that_no_image_shows() -> None:

@@ -5,6 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
 
 import tfcomp
 from tests.models.small_images import INDEX, REGION, TABLE, make_images
@@ -45,13 +47,13 @@ def test_scores_of_layers(embedded) -> None:
     early = table.loc[("early", "given")]
     assert late["additive_r2"] > 0.99 > 0.2 > early["additive_r2"]
     chance = table.loc[("late", "permuted"), "additive_r2"]
-    assert chance == pytest.approx(early["additive_r2"], abs=0.03)
+    assert chance == approx(early["additive_r2"], abs=0.03)
     assert late["composed_ood"] < 0.02 < late["nearest_ood"] < 2
     assert late["accuracy_ood"] == 1
     assert late["alignment_factorized"] > early["alignment_factorized"]
     # The scores of the composition are of the last layer.
     found = embedded.scores["ood"]["relative_mse"]
-    assert found == pytest.approx(late["composed_ood"], rel=1e-3)
+    assert found == approx(late["composed_ood"], rel=1e-3)
     assert embedded.stages == ["early", "late", "image"]
     probes = embedded.analysis.layers.summary
     assert probes["late"]["probe_r2_id"] > 0.5 > probes["early"]["probe_r2_id"]
@@ -65,7 +67,7 @@ def test_rows_are_those_of_the_table(embedded) -> None:
         y=[0, 4],
     )
     rows = [(INDEX == [1, 2, y]).all(axis=1).argmax() for y in (0, 4)]
-    np.testing.assert_allclose(found, NOISY[rows], rtol=1e-6)
+    assert_allclose(found, NOISY[rows], rtol=1e-6)
     frame = embedded.to_frame()
     assert set(frame["shape"]) == {"square", "plus", "bar"}
     held_out = frame[frame["is_ood"]]
@@ -92,7 +94,7 @@ def test_pictures_and_tables_of_factors_alone() -> None:
     rows = [0, 77, 150]
     truth = result.analysis.evaluation.truth[rows]
     shown = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
-    np.testing.assert_array_equal(shown, make_images()[rows])
+    assert_array_equal(shown, make_images()[rows])
     table = tfcomp.FactorTable(
         None,
         INDEX,
@@ -121,7 +123,7 @@ def test_several_rows_of_a_combination() -> None:
     )
     chosen = np.flatnonzero(rows == 77)  # plus
     x, y = INDEX[77, 1] * 2.5, INDEX[77, 2]
-    np.testing.assert_allclose(
+    assert_allclose(
         result.activations(
             "embeddings",
             shape="plus",
@@ -133,7 +135,7 @@ def test_several_rows_of_a_combination() -> None:
     )
     total = (SUM[rows] + noise).var(axis=0).sum()
     share = 1 - result.tables["layers"]["additive_r2"][0]
-    assert share == pytest.approx(0.25 * 16 / total, rel=0.1)
+    assert share == approx(0.25 * 16 / total, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +189,7 @@ def test_layers_of_an_encoder() -> None:
         verbose=0,
     )
     found = result.activations("latents")
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert_allclose(found, expected, atol=1e-5)
     only = tfcomp.evaluate_encoder(
         lambda x: {
             "pixels": x,
@@ -225,7 +227,7 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
     pd.testing.assert_frame_equal(
         *(r.tables["layers"][shares][:1] for r in (found, given))
     )
-    np.testing.assert_allclose(
+    assert_allclose(
         found.activations("latents"), given.activations("embeddings"), rtol=1e-6
     )
     with pytest.raises(
@@ -258,7 +260,7 @@ def test_an_autoencoder_in_one_report(tmp_path) -> None:
         name="auto",
     )
     assert result.stages == ["latents", "image"]
-    assert result.scores["ood"]["mse"] == pytest.approx(0, abs=1e-9)
+    assert result.scores["ood"]["mse"] == approx(0, abs=1e-9)
     codes = result.tables["codes"].set_index("score")["value"]
     assert (codes[["dci_disentanglement", "factor_vae"]] > 0.9).all()
     path = result.write_report(tmp_path / "report", ["representations"])
@@ -285,7 +287,7 @@ def test_interactions_of_rows_in_any_order(
     )[0]
     pairs = grid - grid.mean(0) - grid.mean(1)[:, None] + grid.mean((0, 1))
     share = 3 * np.square(pairs).sum() / (192 * values.var(axis=0).sum())
-    assert row["pair_share"] == pytest.approx(share, rel=1e-4)
+    assert row["pair_share"] == approx(share, rel=1e-4)
     (row, *_) = tfcomp.evaluate_embeddings(
         values[1:], frame.iloc[1:]
     ).run.tables["layers"]

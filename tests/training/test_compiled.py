@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.training.test_resume import check_equal
 from tfcomp.config.errors import ConfigError
@@ -55,7 +56,8 @@ class Losses(keras.callbacks.Callback):
 @pytest.mark.parametrize(
     "flags",
     [
-        VARIED,
+        (*VARIED, "--model=mlp"),
+        pytest.param(VARIED, marks=pytest.mark.slow),
         pytest.param(
             (*VARIED, "--model=low_rank", "--encoding=one_hot"),
             marks=pytest.mark.slow,
@@ -70,9 +72,9 @@ def test_compiled_training_agrees(flags, fit, tmp_path) -> None:
     program = fit((*flags, "--compiled=always"), tmp_path / "always", new)
     pairs = zip(ordinary.get_weights(), program.get_weights(), strict=True)
     for one, other in pairs:
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+        assert_allclose(one, other, rtol=0, atol=1e-5)
     assert program.optimizer.iterations.numpy() == 50
-    np.testing.assert_allclose(new.losses, old.losses, rtol=1e-4)
+    assert_allclose(new.losses, old.losses, rtol=1e-4)
     assert len(new.losses) == 5
 
 
@@ -174,9 +176,9 @@ def test_products_look_up_what_take_does() -> None:
     plain = compute()
     with forced_rendering.use_products():
         products = compute()
-    np.testing.assert_array_equal(plain[0], products[0])
+    assert_array_equal(plain[0], products[0])
     for one, other in zip(plain, products, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
+        assert_allclose(one, other, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

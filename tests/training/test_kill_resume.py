@@ -19,6 +19,8 @@ FLAGS = (
     "--flagfile=smoke.flags",
     "--model=mlp",
     "--width=8",
+    "--grid_size=8",
+    "--region=square:3-4",
     "--epochs=6",
     "--steps_per_epoch=10",
     "--eval_every=3",
@@ -84,7 +86,8 @@ def test_killed_runs_resume_to_the_same_bits(kills, start, tmp_path) -> None:
     train_and_evaluate(parse_config(list_flags(tmp_path)))
     expected, curves = read_result(tmp_path)
     chance = random.Random(0)
-    done, number = 0, 0
+    done = 0
+    number = 0
     while done < kills:
         folder = tmp_path / str(number)
         number += 1

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import keras
 import numpy as np
-import pytest
 import tensorflow as tf
+from pytest import approx
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
@@ -39,8 +39,8 @@ def test_metrics_and_export(tmp_path, read_events) -> None:
     assert metrics["id"]["position_accuracy"] is None
     code = metrics["layers"]["code"]
     assert code["factorization"] is None  # no pair of ordered factors
-    assert code["probe_r2_id"] == pytest.approx(1, abs=1e-3)
-    assert code["log_volume_id"] == pytest.approx(-4.0483, abs=1e-3)
+    assert code["probe_r2_id"] == approx(1, abs=1e-3)
+    assert code["log_volume_id"] == approx(-4.0483, abs=1e-3)
     tags = set(read_events(config).Tags()["tensors"])
     assert {"answer/samples_ood", "answer/curve", "answer/errors"} <= tags
     assert "answer/map" not in tags
@@ -89,7 +89,7 @@ def test_axes_wait_until_something_is_fitted() -> None:
     dataset = make_dataset(config)
     images = dataset.render_array(dataset.splits.grid[dataset.splits.is_id])
     blank = float((images**2).mean())
-    assert measure_fitted(dataset) == pytest.approx(blank / 2, rel=1e-5)
+    assert measure_fitted(dataset) == approx(blank / 2, rel=1e-5)
     # Of several images of a combination, a network draws the mean.
     rng = np.random.default_rng(0)
     means, spread = rng.uniform(0.4, 0.6, (6, 1, 5, 5)), [[[-0.3]], [[0.3]]]
@@ -97,7 +97,7 @@ def test_axes_wait_until_something_is_fitted() -> None:
     table = FactorTable((means + spread).reshape(12, 5, 5), classes)
     plain = parse_config(["--region=none"])
     between = float(((means - means.mean(axis=0)) ** 2).mean())
-    assert measure_fitted(make_table_dataset(plain, table)) == pytest.approx(
+    assert measure_fitted(make_table_dataset(plain, table)) == approx(
         0.3**2 + between / 2, rel=1e-4
     )
     layer = AxisEmbedding(3, 4)

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal, assert_equal
 
 from tests.conftest import make_smoke_config
 from tfcomp.config.plugins import Entry
@@ -58,7 +59,7 @@ def test_same_bits(tmp_path, monkeypatch) -> None:
     prepared_models._kept.clear()
     own_weights, own_metrics = train(make("own", 2))
     for ours, theirs in zip(weights, own_weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+        assert_array_equal(ours, theirs)
     assert json.dumps(metrics) == json.dumps(own_metrics)
 
 
@@ -98,7 +99,7 @@ def test_what_observes_is_kept_for_the_same_network(
             start = [v.numpy() for v in m.trained.variables]  # of dropout, too
             m.trained(data.splits.grid, training=True)
             m.restart(own, data)
-        np.testing.assert_equal([v.numpy() for v in m.trained.variables], start)
+        assert_equal([v.numpy() for v in m.trained.variables], start)
         assert not prepared_models._kept
 
 

@@ -10,8 +10,16 @@ import pytest
 from tfcomp.config.errors import RunError
 from tfcomp.training.callbacks import TrainingState
 
-SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
-SMOKE = (*SMOKE, "--width=4", "--epochs=4", "--steps_per_epoch=9")
+SMOKE = (
+    "--flagfile=smoke.flags",
+    "--grid_size=8",
+    "--region=square:3-4",
+    "--model=mlp",
+    "--depth=1",
+    "--width=4",
+    "--epochs=4",
+    "--steps_per_epoch=9",
+)
 # A rate so large that the loss stops falling within a few epochs.
 FALLING_RATE = (
     "--flagfile=rotated_mnist.flags",

@@ -34,7 +34,7 @@ SMOKE = (*SMOKE, "--width=4", "--steps_per_epoch=10")
 
 
 def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
-    """The losses of five epochs."""
+    """The losses of two epochs."""
     count = strategy.num_replicas_in_sync
     # Steps are as long as the clipped gradient, not as its ratio to others.
     clipped = ("--clip_norm=0.01", "--adam_epsilon=1", "--learning_rate=9")
@@ -43,7 +43,7 @@ def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
     model = make_training_model(config, data, strategy)
     history = model.fit(
         make_batches(data, 16, 0),
-        epochs=5,
+        epochs=2,
         steps_per_epoch=config.training.steps_per_epoch,
         shuffle=False,
         verbose=0,
