@@ -54,22 +54,12 @@ def test_steps_are_differenced_and_marked(step, make_study, capsys) -> None:
 
 
 def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
-    """The same geometry at all points and at given ones."""
     flags = "--model=mlp --width=2 --depth=2 --seed=34 --grid_size=16"
     config = parse_config([*flags.split(), "--region=square:5-9"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
-    analysis = RunAnalysis(model, dataset)
-    expected = analysis.metrics["stage_1"]
-    assert not analysis.nondifferentiable
+
     assert not jacobians.find_nondifferentiable(model, dataset)
-    result = tfcomp.evaluate(
-        model,
-        dataset,
-        stages=["stage_1"],
-    )
-    found = result.geometry("stage_1", dataset.splits.grid)
-    assert_allclose(found, expected, rtol=1e-4, atol=1e-8)
 
 
 def test_data_without_ordered_factors() -> None:
@@ -90,30 +80,22 @@ def test_data_without_ordered_factors() -> None:
     assert "no order" in section.introduction
 
 
-def test_many_ordered_factors_have_scores_and_no_geometry() -> None:
+def test_many_ordered_factors_have_scores_and_no_geometry(rng) -> None:
     """Before, a pass through the model for each of 40 factors took minutes."""
-    rng = np.random.default_rng(0)
     classes = np.unique(rng.integers(0, 2, (60, 40)), axis=0)
-    names = [f"a{number}" for number in range(40)]
-    table = FactorTable(
-        rng.random((60, 4, 4)),
-        classes,
-        names=names,
-    )
+    table = FactorTable(rng.random((60, 4, 4)), classes)
     weights = rng.normal(size=(40, 16)).astype(np.float32)
 
     def call(factors: tf.Tensor) -> tf.Tensor:
         image = tf.cast(factors, tf.float32) @ weights
         return tf.reshape(image, (-1, 4, 4))
 
-    result = tfcomp.evaluate(
-        call,
-        table,
-        region="a0:1,a1:1",
-    )
-    assert result.analysis.metrics["image"].shape == (60, 0, 0)
-    assert result.analysis.layers.summary["image"]["factorization"] is None
-    assert np.isfinite(result.scores["ood"]["mse"])
+    report = tfcomp.evaluate(call, table, "factor_0:1,factor_1:1")
+
+    analysis = report.analysis
+    assert analysis.metrics["image"].shape == (60, 0, 0)
+    assert analysis.layers.summary["image"]["factorization"] is None
+    assert np.isfinite(report.scores["ood"]["mse"])
 
 
 @tf.custom_gradient
@@ -130,12 +112,12 @@ def once(f: tf.Tensor) -> tuple:
 def study(make_study) -> RunAnalysis:
     return make_study(
         "truth",
+        "--grid_size=8",
+        "--region=square:3-4",
         code=tf.sin,  # adds up
         stage_0=lambda f: f[:, :1] * f[:, 1:],
         stage_1=tf.round,  # no derivatives
-        stage_2=lambda f: (
-            4.0 * tf.reverse(tf.sin(f), [1]) + 1.0
-        ),  # code, turned
+        stage_2=lambda f: 4.0 * tf.reverse(tf.sin(f), [1]) + 1.0,  # the code
     )
 
 
@@ -151,7 +133,10 @@ def test_interactions_of_known_stages(study) -> None:
 def test_the_report_of_known_stages(study) -> None:
     other = copy.copy(study)
     other.name = "other"
-    lines, curvature = make_interactions([study, other]).exhibits
+
+    section = make_interactions([study, other])
+
+    lines, curvature, one, _, both = section.exhibits
     assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
     shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
     assert shares["code"] == approx(0, abs=1e-6)

@@ -1,7 +1,6 @@
 """Metrics of models whose answer is known."""
 
 import json
-import math
 
 import keras
 import numpy as np
@@ -14,8 +13,6 @@ from tfcomp.metrics import (
     interpolation,
     manifolds,
     references,
-    scores,
-    superposition,
 )
 from tfcomp.metrics.registry import find_limits, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
@@ -34,15 +31,6 @@ def kill(f):
     return keras.ops.where(is_dead[:, None], 0.0, 3.0 * f)
 
 
-def fade(f):  # a perfect bump, at contrast .2 inside of the region
-    places = np.arange(-8.0, 24.0)
-    x = keras.ops.exp(-0.5 * (f[:, :1] - places) ** 2)
-    y = keras.ops.exp(-0.5 * (f[:, 1:] - places) ** 2)
-    is_inside = keras.ops.all((f >= 3) & (f <= 12), axis=1)
-    contrast = keras.ops.where(is_inside, 0.2, 1.0)
-    return contrast[:, None, None] * x[:, :, None] * y[:, None, :]
-
-
 def turn(factors):
     angle = factors * np.pi / 180
     circle = [keras.ops.cos(angle), keras.ops.sin(angle)]
@@ -55,7 +43,7 @@ def jump(factors):  # to the other side and back, within the gap
     return keras.ops.concatenate([turn(factors), up - down], axis=1)
 
 
-EVEN, GROWING, FOLDED, DYING, FADING = (f"stage_{i}" for i in range(5))
+EVEN, GROWING, FOLDED, DYING = (f"stage_{i}" for i in range(4))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +54,6 @@ def true_study(make_study) -> RunAnalysis:
         stage_1=grow,
         stage_2=fold,
         stage_3=kill,
-        stage_4=fade,
     )
 
 
@@ -81,11 +68,14 @@ def turning(make_turned) -> RunAnalysis:
 
 def test_border_of_fading_images(make_study, true_study) -> None:
     study = make_study("fading")
+
     fading = references.measure_border(study)
+
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
     assert fading["border_relative_mse"] == approx(expected, rel=1e-4)
+
     # No error at all has no ranks.
     perfect = references.measure_border(true_study)
     assert perfect["border_rank_correlation"] is None
@@ -132,18 +122,6 @@ def test_spread_of_log_volumes(true_study) -> None:
     assert rows[DYING]["floor_fraction_id"] == 0
 
 
-def test_fading_is_no_warp_per_contrast(true_study) -> None:
-    raw = geometry.measure_volume_spread(true_study)
-    rows = geometry.measure_volume_per_contrast(true_study)
-    name = "median_deviation_ood"
-    faded = approx(-2 * math.log(0.2), rel=1e-3)
-    assert raw[FADING][f"log_volume_{name}"] == faded
-    key = f"log_volume_per_contrast_{name}"
-    assert rows[FADING][key] == approx(0, abs=1e-3)
-    sd = rows[FADING]["log_volume_per_contrast_sd"]
-    assert sd == approx(0, abs=1e-3)
-
-
 def test_the_published_factorization(make_study) -> None:
     """By differences per step, which for a linear stage are exact."""
     study = make_study(
@@ -181,23 +159,6 @@ def test_factors_in_other_units(make_study) -> None:
     assert rows["stage_0"]["worst_pair_factorization"] == approx(0)
     assert rows["stage_0"]["chance_factorization"] == 0
     assert rows["image"]["chance_factorization"] > 0.9
-
-
-def test_sharing_and_peaks(make_study) -> None:
-    flags = ("--grid_size=20", "--region=square:4-15")
-    study = make_study("two memories", *flags)
-    numbers = superposition.measure_sharing(study)
-    assert numbers["sharing_far_r2_centered"] == approx(1)
-    assert numbers["rival_far_r2_centered"] < 0.1
-    assert numbers["single_far_r2_centered"] < 0.7
-    peaks = scores.measure_peaks(study)
-    assert peaks["multiple_peaks_ood"] > 0.8
-    assert peaks["multiple_peaks_id"] == 0
-
-    truth = make_study("truth", *flags)
-    numbers = superposition.measure_sharing(truth)
-    assert numbers["sharing_far_r2_centered"] < 0.1
-    assert scores.measure_peaks(truth)["multiple_peaks_ood"] == 0
 
 
 def test_interpolation_of_edges(make_turned, turning) -> None:

@@ -1,6 +1,5 @@
 """Parts of kernels and of images: planted ones and the definitions."""
 
-import itertools
 import math
 
 import numpy as np
@@ -20,26 +19,27 @@ def make_gram(count: int) -> np.ndarray:
     return rows @ rows.T
 
 
+def explain(gram: np.ndarray, grid: np.ndarray, factors: list[int]) -> float:
+    """The share of the means over what all other factors do."""
+    count = len(grid)
+    first, second = np.divmod(np.arange(count**2), count)
+    pairs = np.hstack([grid[first][:, factors], grid[second][:, factors]])
+    _, cell = np.unique(pairs, axis=0, return_inverse=True)
+    cell = cell.ravel()
+    means = np.bincount(cell, gram.ravel()) / np.bincount(cell)
+    return means[cell].var() / gram.var()
+
+
 def test_shares_equal_the_definition(rng) -> None:
     gram = make_gram(30)
-    terms = np.zeros((2, 30, 30))
-    for i, j in itertools.product(
-        range(30),
-        repeat=2,
-    ):
-        for factor in (0, 1):
-            values = GRID[:, factor]
-            rows = np.flatnonzero(values == values[i])
-            columns = np.flatnonzero(values == values[j])
-            terms[factor, i, j] = gram[np.ix_(rows, columns)].mean()
-    first, second = terms
-    rest = gram - first - second
-    anova = summarize_anova(3 * gram, GRID)
-    total = gram.var()
-    assert anova["anova_first"] == approx(first.var() / total)
-    assert anova["anova_second"] == approx(second.var() / total)
-    assert anova["anova_pairwise"] == approx(rest.var() / total)
 
+    anova = summarize_anova(3 * gram, GRID)
+
+    first = explain(gram, GRID, [0])
+    second = explain(gram, GRID, [1])
+    assert anova["anova_first"] == approx(first)
+    assert anova["anova_second"] == approx(second)
+    assert anova["anova_pairwise"] == approx(1 - first - second)
     order = rng.permutation(30)
     shuffled = summarize_anova(gram[np.ix_(order, order)], GRID[order])
     assert shuffled == approx(anova)
@@ -47,28 +47,20 @@ def test_shares_equal_the_definition(rng) -> None:
 
 def test_orders_of_three_factors() -> None:
     grid = make_grid(2, 3, 2)
-    count = len(grid)
-    gram = make_gram(count)
-    first, second = np.divmod(np.arange(count**2), count)
-    pairs = np.hstack([grid[first], grid[second]])  # both arguments
+    gram = make_gram(len(grid))
 
-    def explain(factors: tuple[int, ...]) -> float:
-        """Variance of the means over what other factors do."""
-        columns = [*factors, *(factor + 3 for factor in factors)]
-        _, cell = np.unique(pairs[:, columns], axis=0, return_inverse=True)
-        cell = cell.ravel()
-        means = np.bincount(cell, gram.ravel()) / np.bincount(cell)
-        return means[cell].var() / gram.var()
+    anova = summarize_anova(gram, grid)
 
-    single = sum(map(explain, itertools.combinations(range(3), 1)))
-    both = sum(map(explain, itertools.combinations(range(3), 2)))
+    single = sum(explain(gram, grid, [factor]) for factor in range(3))
+    pairs = ([0, 1], [0, 2], [1, 2])
+    both = sum(explain(gram, grid, pair) for pair in pairs)
     expected = {
         "anova_single": single,
         "anova_pairwise": both - 2 * single,
         "anova_higher": 1 - both + single,
         "factorization_ratio": single,
     }
-    assert summarize_anova(gram, grid) == approx(expected)
+    assert anova == approx(expected)
     additive = summarize_anova(kernels.make_factorized_kernel(grid), grid)
     assert additive["anova_single"] == approx(1)
 

@@ -1,7 +1,6 @@
 """The decoders of the literature against slow definitions of theirs."""
 
 import itertools
-from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -14,7 +13,6 @@ from tests.own_factors import TILES
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS, pixels
-from tfcomp.models.decoders.convolutional import list_doublings
 from tfcomp.models.decoders.pixelwise import choose_patch
 from tfcomp.models.registry import check_config
 from tfcomp.models.stages import list_stages, make_stage_model
@@ -72,25 +70,6 @@ def test_any_image_any_factors_and_a_file(name, tmp_path) -> None:
         assert np.mean(image) == approx(1.0, abs=0.3)
     assert list_stages(loaded) == list(stages)
     assert_array_equal(loaded(POINTS), image)
-
-
-@pytest.mark.parametrize(("name", "first"), [("burgess", 32), ("kim", 64)])
-@pytest.mark.parametrize(
-    ("rows", "columns", "start", "count"),
-    [(64, 64, [4, 4], 4), (33, 100, [3, 7], 4), (1, 9, [1, 5], 1)],
-)
-def test_doublings_reach_the_image(
-    name, first, rows, columns, start, count
-) -> None:
-    config = parse_config([f"--model={name}"])
-    dataset = SimpleNamespace(image_shape=(rows, columns, 3))
-
-    sizes, filters = list_doublings(config, dataset)
-
-    assert sizes == start
-    assert len(filters) == count + 1
-    assert filters[0] == first
-    assert filters[-1] == 3
 
 
 # Pixels

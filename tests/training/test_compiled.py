@@ -115,19 +115,6 @@ def test_epochs_of_one_call_give_the_same_bits(
     assert resumed.losses == whole.losses[2:]  # no checkpoint within a call
 
 
-@pytest.mark.parametrize(
-    ("due", "first", "expected"),
-    [([], 0, 12), ([4, 8], 0, 4), ([4, 8], 2, 2), ([5], 0, 1), ([6], 6, 6)],
-)
-def test_calls_end_where_weights_are_read(due, first, expected) -> None:
-    reader = ReadsEvery()
-    reader.reads_weights = due.__contains__
-    epochs = range(first, 12)
-    assert fitting.count_span([reader], epochs, 10) == expected
-    assert fitting.count_span([reader, Losses()], epochs, 10) == 1
-    assert fitting.count_span([reader], epochs, 600) == 1
-
-
 def make_program(name: str) -> str:
     """XLA's input for a registered decoder; nothing is compiled."""
     flags = (*SMALL, "--width=8", "--encoding=one_hot", f"--model={name}")

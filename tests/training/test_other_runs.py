@@ -9,8 +9,6 @@ from pytest import approx
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.models.forced_rendering import AxisEmbedding
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.train import format_report
@@ -90,16 +88,7 @@ def test_axes_wait_until_something_is_fitted() -> None:
     images = dataset.render_array(dataset.splits.grid[dataset.splits.is_id])
     blank = float((images**2).mean())
     assert measure_fitted(dataset) == approx(blank / 2, rel=1e-5)
-    # Of several images of a combination, a network draws the mean.
-    rng = np.random.default_rng(0)
-    means, spread = rng.uniform(0.4, 0.6, (6, 1, 5, 5)), [[[-0.3]], [[0.3]]]
-    classes = np.repeat(np.indices((2, 3)).reshape(2, -1).T, 2, axis=0)
-    table = FactorTable((means + spread).reshape(12, 5, 5), classes)
-    plain = parse_config(["--region=none"])
-    between = float(((means - means.mean(axis=0)) ** 2).mean())
-    assert measure_fitted(make_table_dataset(plain, table)) == approx(
-        0.3**2 + between / 2, rel=1e-4
-    )
+
     layer = AxisEmbedding(3, 4)
     model = keras.Sequential([keras.Input((1,)), layer])
     layer.trainable_weights[0].assign(np.full((3, 4), 1e-3))
