@@ -11,7 +11,11 @@ from pytest import approx
 
 from tfcomp.metrics import interaction
 
-POINTS = np.random.default_rng(3).uniform(0.3, 1.2, size=(6, 2))
+POINTS = np.random.default_rng(3).uniform(
+    0.3,
+    1.2,
+    size=(6, 2),
+)
 THREE = np.random.default_rng(4).normal(size=(7, 3))
 RADIUS = 2.5
 

@@ -19,12 +19,20 @@ def make_gram(count: int) -> np.ndarray:
     return rows @ rows.T
 
 
-def explain(gram: np.ndarray, grid: np.ndarray, factors: list[int]) -> float:
+def explain(
+    gram: np.ndarray,
+    grid: np.ndarray,
+    factors: list[int],
+) -> float:
     """The share of the means over what all other factors do."""
     count = len(grid)
     first, second = np.divmod(np.arange(count**2), count)
     pairs = np.hstack([grid[first][:, factors], grid[second][:, factors]])
-    _, cell = np.unique(pairs, axis=0, return_inverse=True)
+    _, cell = np.unique(
+        pairs,
+        axis=0,
+        return_inverse=True,
+    )
     cell = cell.ravel()
     means = np.bincount(cell, gram.ravel()) / np.bincount(cell)
     return means[cell].var() / gram.var()

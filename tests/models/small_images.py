@@ -7,7 +7,13 @@ import tfcomp
 LEVELS = [["square", "plus", "bar"], None, None]
 REGION = "shape:bar,x:4-7"
 INDEX = np.stack(
-    np.meshgrid(range(3), range(8), range(8), indexing="ij"), -1
+    np.meshgrid(
+        range(3),
+        range(8),
+        range(8),
+        indexing="ij",
+    ),
+    -1,
 ).reshape(-1, 3)
 
 
@@ -23,5 +29,8 @@ def make_images() -> np.ndarray:
 
 
 TABLE = tfcomp.FactorTable(
-    make_images(), INDEX, names=["shape", "x", "y"], levels=LEVELS
+    make_images(),
+    INDEX,
+    names=["shape", "x", "y"],
+    levels=LEVELS,
 )

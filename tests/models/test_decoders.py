@@ -149,7 +149,10 @@ HEADS = 4
 WIDTH = 8
 
 
-def attend_slowly(layer: keras.Layer, tokens: np.ndarray) -> tuple:
+def attend_slowly(
+    layer: keras.Layer,
+    tokens: np.ndarray,
+) -> tuple:
     """The output, and the mean overlap of two tokens' shares."""
     weights = [weight.numpy().astype(float) for weight in layer.weights]
     query, key, value, output = weights
@@ -183,7 +186,11 @@ def test_cross_attention_is_its_equation(rng) -> None:
     penalty = float(layer.losses[0])
     assert penalty == approx(0.5 * overlap, 1e-4)
 
-    half = pixels.CrossAttention((3, 4), 0.5, dtype="mixed_bfloat16")
+    half = pixels.CrossAttention(
+        (3, 4),
+        0.5,
+        dtype="mixed_bfloat16",
+    )
     half.build(tokens.shape)
     half.set_weights(layer.get_weights())
     half(tokens)
@@ -198,7 +205,11 @@ def test_cross_attention_is_its_equation(rng) -> None:
 # Composition
 
 
-def compose_slowly(method: str, x: list, masks: list) -> float:
+def compose_slowly(
+    method: str,
+    x: list,
+    masks: list,
+) -> float:
     """One pixel of one channel; of a product, x [K, R]."""
     if "product" in method:
         return np.sum(np.prod(x, axis=0))
@@ -231,7 +242,11 @@ def test_compositions(method, num_masks, rank, rng) -> None:
         values = rng.normal(size=(2, 3, 4, depth))
         inputs.append(values.astype("float32"))
 
-    compose = pixels.Composition(method, channels=2, groups=3)
+    compose = pixels.Composition(
+        method,
+        channels=2,
+        groups=3,
+    )
     image = np.asarray(compose(inputs))
 
     assert image.shape == (2, 3, 4, 2)

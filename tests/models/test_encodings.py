@@ -45,7 +45,10 @@ KINDS = {
 }
 
 
-def encode(encoding: FactorEncoding, table: np.ndarray = TABLE) -> np.ndarray:
+def encode(
+    encoding: FactorEncoding,
+    table: np.ndarray = TABLE,
+) -> np.ndarray:
     return np.asarray(encoding(tf.constant(table)))
 
 

@@ -167,11 +167,19 @@ def compute_entropy_slowly(coefficients: np.ndarray) -> np.ndarray:
 
 
 def compute_raw_variance(vectors: np.ndarray) -> np.ndarray:
-    return np.var(vectors, axis=-1, ddof=1)
+    return np.var(
+        vectors,
+        axis=-1,
+        ddof=1,
+    )
 
 
 def compute_unit_variance(vectors: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    norms = np.linalg.norm(
+        vectors,
+        axis=-1,
+        keepdims=True,
+    )
     return compute_raw_variance(vectors / norms)
 
 

@@ -31,7 +31,10 @@ def run_copy(smoke_run, tmp_path) -> Path:
     return Path(shutil.copytree(smoke_run.run_dir, tmp_path / "smoke"))
 
 
-def change_model(file: Path, change: Callable[[dict], None]) -> None:
+def change_model(
+    file: Path,
+    change: Callable[[dict], None],
+) -> None:
     with zipfile.ZipFile(file) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     change(parts)
@@ -171,7 +174,11 @@ def test_what_is_kept_is_read(tmp_path, rng) -> None:
     np.testing.assert_array_equal(read_errors, [10, np.nan])
 
     pixels = np.zeros((2, 3, 4, 1), np.uint8)  # as earlier versions wrote them
-    np.savez(tmp_path / "outputs/epoch_9.npz", factors=GRID, images=pixels)
+    np.savez(
+        tmp_path / "outputs/epoch_9.npz",
+        factors=GRID,
+        images=pixels,
+    )
     assert np.isnan(read_outputs(tmp_path, GRID)[9][1]).all()
 
 

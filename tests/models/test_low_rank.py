@@ -115,7 +115,12 @@ def test_zero_vectors_are_finite(rng) -> None:
 
 
 def test_mixed_precision_keeps_large_indices() -> None:
-    layer = LowRankEmbedding(300, 4, 2, dtype="mixed_bfloat16")
+    layer = LowRankEmbedding(
+        300,
+        4,
+        2,
+        dtype="mixed_bfloat16",
+    )
 
     image = layer(np.float32([257]))
 
@@ -155,7 +160,11 @@ def test_published_start() -> None:
     analysis = analyze_embedding(layer)
     assert analysis.matrices.shape == (32, 32, 32)
     vectors = np.stack([np.asarray(layer.left), np.asarray(layer.right)])
-    variance = np.var(vectors, axis=-1, ddof=1).mean()
+    variance = np.var(
+        vectors,
+        axis=-1,
+        ddof=1,
+    ).mean()
     assert analysis.summary["variance_raw"] == approx(variance, 1e-5)
     assert 1 < analysis.summary["effective_rank"] < 32
 

@@ -33,7 +33,11 @@ def make_decoder(dtype: Any = torch.float32) -> Any:
 def test_geometry_is_exact(dtype, inputs) -> None:
     module = make_decoder(dtype)
     result = tfcomp.evaluate(
-        module, TABLE, "a:1,b:1", stages=["hidden.1"], inputs=inputs
+        module,
+        TABLE,
+        "a:1,b:1",
+        stages=["hidden.1"],
+        inputs=inputs,
     )
     grid = result.dataset.splits.grid
     scale = 1 / np.ptp(grid, axis=0) if inputs == "unit" else np.ones(3)
@@ -53,8 +57,16 @@ def test_a_module_is_as_before() -> None:
     module.train()
     module.hidden.eval()
     before = {name: p.clone() for name, p in module.state_dict().items()}
-    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
-    result = tfcomp.evaluate(module, table, stages=["hidden"])
+    table = FactorTable(
+        IMAGES,
+        CLASSES,
+        kinds=["categorical", "", ""],
+    )
+    result = tfcomp.evaluate(
+        module,
+        table,
+        stages=["hidden"],
+    )
     # Categories have no column.
     assert result.geometry("hidden").shape[1:] == (2, 2)
     call = TorchModule(module, ["hidden"])
@@ -85,7 +97,11 @@ def test_modules_of_other_forms() -> None:
             return factors, factors
 
     with pytest.raises(ValueError, match="no layer 'hiden', did you mean hid"):
-        tfcomp.evaluate(make_decoder(), TABLE, stages=["hiden"])
+        tfcomp.evaluate(
+            make_decoder(),
+            TABLE,
+            stages=["hiden"],
+        )
     with pytest.raises(ValueError, match="2 outputs"):
         tfcomp.evaluate(Pair(), TABLE)
 
@@ -104,7 +120,11 @@ def test_encoders_get_channels_first() -> None:
     colors = np.random.default_rng(0).random((24, 4, 5, 3), dtype=np.float32)
     table = FactorTable(colors, CLASSES)
     module = Encoder()
-    result = tfcomp.evaluate_encoder(module, table, codes=False)
+    result = tfcomp.evaluate_encoder(
+        module,
+        table,
+        codes=False,
+    )
     assert result.stages == ["conv", "latents", "image"]
     images = torch.from_numpy(table.draw(table.points)).permute(0, 3, 1, 2)
     with torch.no_grad():

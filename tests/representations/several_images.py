@@ -12,7 +12,11 @@ COMBINATIONS = np.argwhere(np.ones((3, 2)))
 CLASSES = np.repeat(COMBINATIONS, PLACES, axis=0)
 
 
-def render(shape: int, size: int, place: np.ndarray) -> np.ndarray:
+def render(
+    shape: int,
+    size: int,
+    place: np.ndarray,
+) -> np.ndarray:
     """Renders a disc, a bar or a cross of two sizes at a place."""
     rows, columns = np.indices((SIDE, SIDE))
     down = np.abs(rows - place[0])

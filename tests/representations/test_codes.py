@@ -13,7 +13,10 @@ INDEX = np.tile(make_grid(3, 4, 3), (3, 1)).astype(int)[ORDER]
 ORDERED = [True, True, True]
 
 
-def score(codes: np.ndarray, index: np.ndarray) -> dict[str, float | None]:
+def score(
+    codes: np.ndarray,
+    index: np.ndarray,
+) -> dict[str, float | None]:
     space = make_space(*[4] * index.shape[1])
     rows = scores.measure_codes(space, index, codes)
     return {row["score"]: row["value"] for row in rows}
@@ -55,8 +58,16 @@ def test_dci_by_scikit_learn(rng) -> None:
         importance.append(model.feature_importances_)
         accuracy.append(model.score(codes[cut:], labels[cut:]))
     weights = np.sum(importance, axis=0)
-    disentangled = 1 - entropy(importance, base=2, axis=0)
-    complete = 1 - entropy(importance, base=4, axis=1)
+    disentangled = 1 - entropy(
+        importance,
+        base=2,
+        axis=0,
+    )
+    complete = 1 - entropy(
+        importance,
+        base=4,
+        axis=1,
+    )
     expected = {
         "dci_disentanglement": weights @ disentangled / weights.sum(),
         "dci_completeness": complete.mean(),

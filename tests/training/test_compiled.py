@@ -49,7 +49,11 @@ class Losses(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict | None = None) -> None:
         self.losses: list[float] = []
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(
+        self,
+        epoch: int,
+        logs: dict | None = None,
+    ) -> None:
         self.losses.append(logs["loss"])
 
 
@@ -88,7 +92,11 @@ class ReadsEvery(Losses):
     def reads_weights(self, done: int) -> bool:
         return not done % 2
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(
+        self,
+        epoch: int,
+        logs: dict | None = None,
+    ) -> None:
         super().on_epoch_end(epoch, logs)
         if epoch + 1 == self._killed_after:
             raise KeyboardInterrupt
@@ -222,7 +230,12 @@ def test_the_step_of_a_users_model_is_taken() -> None:
     model = to_train_model(network)
     model.compile("sgd", "mse")
 
-    model.fit(np.ones((12, 2)), np.ones((12, 1)), batch_size=4, verbose=0)
+    model.fit(
+        np.ones((12, 2)),
+        np.ones((12, 1)),
+        batch_size=4,
+        verbose=0,
+    )
 
     assert model is network
     assert int(model.num_steps) == 3

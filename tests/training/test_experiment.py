@@ -135,7 +135,11 @@ class Recorder(keras.callbacks.Callback):
         self.epochs: list[dict] = []
         self.metrics: list[dict] = []
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(
+        self,
+        epoch: int,
+        logs: dict | None = None,
+    ) -> None:
         self.epochs.append(dict(logs))
 
     def on_run_end(self, metrics: dict) -> None:
@@ -171,7 +175,11 @@ def test_callbacks_see_losses_scores_and_the_end(make_smoke) -> None:
     assert len(recorders) == 1  # a finished run trains nothing
 
 
-STOPPING = keras.callbacks.EarlyStopping("loss", patience=0, mode="max")
+STOPPING = keras.callbacks.EarlyStopping(
+    "loss",
+    patience=0,
+    mode="max",
+)
 
 
 @pytest.mark.parametrize(

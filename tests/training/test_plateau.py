@@ -55,7 +55,11 @@ def test_loss_against_numpy_and_clipping(rng) -> None:
 
 
 def test_rates_by_hand() -> None:
-    config = TrainingConfig(epochs=5, learning_rate=2.0, decay="linear")
+    config = TrainingConfig(
+        epochs=5,
+        learning_rate=2.0,
+        decay="linear",
+    )
     linear = make_rate(config, 4)
     rates = [float(linear(step)) for step in range(20)]
     assert_allclose(rates, [2] * 16 + [2, 1.5, 1, 0.5])

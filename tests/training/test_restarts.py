@@ -47,7 +47,11 @@ def interrupted(monkeypatch) -> Iterator[list[int]]:
     on_epoch_end = Monitor.on_epoch_end
     left: list[int] = []
 
-    def interrupt(self: Monitor, epoch: int, logs: dict | None = None) -> None:
+    def interrupt(
+        self: Monitor,
+        epoch: int,
+        logs: dict | None = None,
+    ) -> None:
         if not left:
             raise KeyboardInterrupt
         left.pop()
@@ -121,13 +125,20 @@ def test_no_target_without_a_unit(make_smoke, tmp_path) -> None:
     images = np.zeros((4, 8, 8))
     images[3] = 1.0
     classes = np.indices((2, 2)).reshape(2, -1).T
-    np.savez(tmp_path / "equal.npz", images=images, classes=classes)
+    np.savez(
+        tmp_path / "equal.npz",
+        images=images,
+        classes=classes,
+    )
     data = ("--dataset=table", f"--data={tmp_path}/equal.npz")
     region = "--region=factor_0:#1,factor_1:#1"
     with pytest.raises(ConfigError, match="id_target"):
         train_and_evaluate(make_smoke(*MISSED, *data, region))
 
 
-def check_equal(first: list[np.ndarray], second: list[np.ndarray]) -> None:
+def check_equal(
+    first: list[np.ndarray],
+    second: list[np.ndarray],
+) -> None:
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -50,15 +50,26 @@ class StopAfter(keras.callbacks.Callback):
         super().__init__()
         self._left = epochs
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(
+        self,
+        epoch: int,
+        logs: dict | None = None,
+    ) -> None:
         self._left -= 1
 
-    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
+    def on_train_batch_end(
+        self,
+        batch: int,
+        logs: dict | None = None,
+    ) -> None:
         if self._left == 0:
             raise KeyboardInterrupt
 
 
-def check_equal(first: keras.Model, second: keras.Model) -> None:
+def check_equal(
+    first: keras.Model,
+    second: keras.Model,
+) -> None:
     """Weights, moving averages, and the optimizer with its rate."""
     models = (first, second)
     variables = ([*m.variables, *m.optimizer.variables] for m in models)
@@ -109,9 +120,19 @@ def test_random_layers_go_on_where_they_were(tmp_path, rng) -> None:
         state = TrainingState(model, str(tmp_path))
         assert state.restore() == epoch
         if not epoch:
-            model.fit(x, x[:, 0], shuffle=False, verbose=0)
+            model.fit(
+                x,
+                x[:, 0],
+                shuffle=False,
+                verbose=0,
+            )
             state.save(1)
-        model.fit(x, x[:, 0], shuffle=False, verbose=0)
+        model.fit(
+            x,
+            x[:, 0],
+            shuffle=False,
+            verbose=0,
+        )
         models.append(model)
     check_equal(*models)
 

@@ -32,7 +32,10 @@ def metrics(smoke_run) -> dict:
     return read_metrics(Path(smoke_run.run_dir))
 
 
-def read(events: EventAccumulator, tag: str) -> dict[int, object]:
+def read(
+    events: EventAccumulator,
+    tag: str,
+) -> dict[int, object]:
     return {
         event.step: tensor_util.make_ndarray(event.tensor_proto)
         for event in events.Tensors(tag)

@@ -42,7 +42,13 @@ def test_a_low_rank_layer_is_the_same(results) -> None:
 
 def test_one_device_gets_all_batches_in_order() -> None:
     dataset = make_dataset(parse_config(SMOKE))
-    batches = make_batches(dataset, 16, seed=3, first_step=5, num_steps=7)
+    batches = make_batches(
+        dataset,
+        16,
+        seed=3,
+        first_step=5,
+        num_steps=7,
+    )
     given = list(give_to_devices(batches, make_strategy()))
     assert len(given) == 7
     for batch, expected in zip(given, batches, strict=True):

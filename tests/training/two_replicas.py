@@ -67,7 +67,14 @@ def train_layer(scope: contextlib.AbstractContextManager) -> dict:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 5, size=16).astype("int32")
     y = rng.normal(size=(16, 4, 4)).astype("float32")
-    fit = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    fit = model.fit(
+        x,
+        y,
+        batch_size=8,
+        epochs=2,
+        shuffle=False,
+        verbose=0,
+    )
     losses = {"layer_losses": fit.history["loss"]}
     weights = model.get_weights()
     return losses | {f"layer_{n}": w for n, w in enumerate(weights)}
