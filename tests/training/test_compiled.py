@@ -71,15 +71,22 @@ class Losses(keras.callbacks.Callback):
 )
 def test_compiled_training_agrees(flags, fit, tmp_path) -> None:
     """After 50 steps, with penalties; losses reach callbacks as before."""
-    old, new = Losses(), Losses()
-    ordinary = fit((*flags, "--compiled=never"), tmp_path / "never", old)
-    program = fit((*flags, "--compiled=always"), tmp_path / "always", new)
-    pairs = zip(ordinary.get_weights(), program.get_weights(), strict=True)
-    for one, other in pairs:
+    ordinary_losses = Losses()
+    losses = Losses()
+
+    ordinary = fit(
+        (*flags, "--compiled=never"),
+        tmp_path / "never",
+        ordinary_losses,
+    )
+    program = fit((*flags, "--compiled=always"), tmp_path / "always", losses)
+
+    weights = ordinary.get_weights()
+    for one, other in zip(program.get_weights(), weights, strict=True):
         assert_allclose(one, other, rtol=0, atol=1e-5)
     assert program.optimizer.iterations.numpy() == 50
-    assert_allclose(new.losses, old.losses, rtol=1e-4)
-    assert len(new.losses) == 5
+    assert_allclose(losses.losses, ordinary_losses.losses, rtol=1e-4)
+    assert len(losses.losses) == 5
 
 
 class ReadsEvery(Losses):
@@ -110,11 +117,15 @@ def test_epochs_of_one_call_give_the_same_bits(
     mlp = MODELS.get("mlp")
 
     def build(*of_run: Any) -> keras.Model:
-        model, noise = mlp.target(*of_run), keras.layers.GaussianNoise(0.1)
+        model = mlp.target(*of_run)
+        noise = keras.layers.GaussianNoise(0.1)
         return keras.Model(model.input, noise(model.output, training=True))
 
     monkeypatch.setitem(MODELS._entries, "mlp", mlp._replace(target=build))
-    whole, killed, resumed = Losses(), ReadsEvery(3), ReadsEvery()
+    whole = Losses()
+    killed = ReadsEvery(3)
+    resumed = ReadsEvery()
+
     expected = fit(flags, tmp_path / "whole", whole)
     with pytest.raises(KeyboardInterrupt):
         fit(flags, tmp_path / "cut", killed)
