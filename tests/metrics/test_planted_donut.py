@@ -152,7 +152,9 @@ def share(outputs: np.ndarray) -> dict:
 )
 def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
     gram = kernels.compute_cosine_gram(fill(plant()))
+
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
+
     additive = numbers["alignment_additive_best"]
     assert low < additive - numbers["alignment_radial_best"] < high
 
@@ -161,7 +163,9 @@ def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
 def test_composers_have_a_radial_kernel(sigma) -> None:
     outputs = planted.make_bumps(GRID, SIZE, sigma)
     gram = kernels.compute_cosine_gram(outputs)
+
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
+
     assert numbers["alignment_radial_best"] == approx(1, abs=1e-3)
     assert numbers["alignment_radial_width"] == sigma
     assert numbers["alignment_additive_best"] < 0.9
@@ -186,37 +190,33 @@ def share_small(outputs: np.ndarray) -> dict[str, np.ndarray]:
 
 def test_scores_equal_their_definition(rng) -> None:
     outputs = SMALL_BUMPS + 0.1 * rng.random(SMALL_BUMPS.shape)
-    flat = outputs.reshape(len(SMALL_GRID), -1)
     row = 8  # x = 5, y = 6
+
+    r2 = share_small(outputs)
+
+    flat = outputs.reshape(len(SMALL_GRID), -1)
     target = flat[SMALL_OOD][row]
+    # A constant of either sign, in two rows.
+    gray = np.outer([1, -1], np.ones(len(target)))
 
     def explain(rows: np.ndarray) -> float:
-        # A constant of either sign, in two columns.
-        gray = np.outer([1, -1], np.ones(flat.shape[1]))
         columns = np.vstack([flat[rows], gray]).T
         error = scipy.optimize.nnls(columns, target)[1] ** 2
         return 1 - error / (target.var() * target.size)
 
     steps = np.abs(SMALL_GRID - [5, 6])
-    same_x = np.flatnonzero(~SMALL_OOD & (steps[:, 0] == 0))
-    same_y = np.flatnonzero(~SMALL_OOD & (steps[:, 1] == 0))
-    sharing = np.concatenate([same_x, same_y])
-    clear = np.flatnonzero(~SMALL_OOD & (steps > 3).all(axis=1))
-    distance = np.linalg.norm(steps[clear], axis=1).round(6)
-    rival = clear[
-        np.argsort(
-            distance,
-            kind="stable",
-        )
-    ][: len(sharing)]
+    same_x, same_y = ~SMALL_OOD & (steps == 0).T
+    sharing = same_x | same_y
+    distance = np.linalg.norm(steps, axis=1).round(6)
+    is_clear = ~SMALL_OOD & (steps > 3).all(axis=1)
+    distance[~is_clear] = np.inf
+    rival = np.argsort(distance, kind="stable")[: sharing.sum()]
     expected = {
         "sharing": explain(sharing),
         "rival": explain(rival),
         "single": max(explain(same_x), explain(same_y)),
     }
-    r2 = share_small(outputs)
-    for name in SETS:
-        assert r2[name][row] == approx(expected[name])
+    assert {name: r2[name][row] for name in SETS} == approx(expected)
 
 
 def test_what_has_no_score() -> None:

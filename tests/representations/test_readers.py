@@ -47,7 +47,12 @@ def index_readings(report: tfcomp.ModelReport) -> pd.DataFrame:
 
 
 def test_readings_by_factor_and_level(reader) -> None:
-    report = tfcomp.evaluate(move_ood, TABLE, REGION, reader=reader)
+    report = tfcomp.evaluate(
+        move_ood,
+        TABLE,
+        REGION,
+        reader=reader,
+    )
 
     table = index_readings(report)
     levels = set(table.index.droplevel("factor"))
@@ -123,7 +128,11 @@ def test_a_reader_that_fails_on_true_images(make_table, word, reader) -> None:
         raise AssertionError("the model was called")
 
     with pytest.raises(tfcomp.ConfigError, match=word) as caught:
-        tfcomp.evaluate(fail, make_table(), reader=reader)
+        tfcomp.evaluate(
+            fail,
+            make_table(),
+            reader=reader,
+        )
     assert "\n" not in str(caught.value)
 
 

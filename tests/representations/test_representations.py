@@ -177,7 +177,12 @@ def make_encoder() -> keras.Model:
 
 def test_layers_of_an_encoder() -> None:
     encoder = make_encoder()
-    report = tfcomp.evaluate_encoder(encoder, TABLE, REGION, codes=False)
+    report = tfcomp.evaluate_encoder(
+        encoder,
+        TABLE,
+        REGION,
+        codes=False,
+    )
 
     assert report.stages == ["conv", "latents", "image"]
     expected = encoder.predict(TABLE.draw(TABLE.points), verbose=0)
@@ -203,13 +208,22 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
     """Means of an image and its negative would be gray."""
     images = np.concatenate([make_images(), 1 - make_images()])
     rows = np.tile(INDEX, (2, 1))
-    table = tfcomp.FactorTable(images, rows, names=TABLE.space.names)
+    table = tfcomp.FactorTable(
+        images,
+        rows,
+        names=TABLE.space.names,
+    )
     region = "x:2,y:3-5"
 
     def encode(images: np.ndarray) -> np.ndarray:
         return images.reshape(len(images), -1)[:, ::9] ** 2
 
-    encoded = tfcomp.evaluate_encoder(encode, table, region, codes=False)
+    encoded = tfcomp.evaluate_encoder(
+        encode,
+        table,
+        region,
+        codes=False,
+    )
     given = tfcomp.evaluate_embeddings(encode(images), table, region)
 
     scores = ["additive_r2", "composed_id", "composed_ood", "nearest_ood"]
@@ -223,7 +237,11 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
         rtol=1e-6,
     )
     with pytest.raises(ValueError, match="one image"):
-        tfcomp.evaluate_encoder(encode, table, decoder=encode)
+        tfcomp.evaluate_encoder(
+            encode,
+            table,
+            decoder=encode,
+        )
 
 
 def test_an_autoencoder_in_one_report() -> None:
@@ -231,7 +249,11 @@ def test_an_autoencoder_in_one_report() -> None:
     rows = (INDEX[:, 1:] < 4).all(axis=1)
     index = INDEX[rows]
     images = make_images()[rows]
-    table = tfcomp.FactorTable(images, index, names=TABLE.space.names)
+    table = tfcomp.FactorTable(
+        images,
+        index,
+        names=TABLE.space.names,
+    )
     latents = {
         image.tobytes(): row for image, row in zip(images, index, strict=True)
     }

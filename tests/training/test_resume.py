@@ -127,7 +127,12 @@ def test_random_layers_go_on_where_they_were(tmp_path, rng) -> None:
     x = rng.normal(size=(16, 4))
 
     def train(model: keras.Model) -> None:
-        model.fit(x, x[:, 0], shuffle=False, verbose=0)
+        model.fit(
+            x,
+            x[:, 0],
+            shuffle=False,
+            verbose=0,
+        )
 
     whole = make_dropout()
     state = TrainingState(whole, str(tmp_path))
