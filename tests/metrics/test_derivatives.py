@@ -76,6 +76,7 @@ def test_data_without_ordered_factors() -> None:
     for numbers in study.layers.summary.values():
         assert set(numbers.values()) == {None}
     section = make_layers([study])
+
     assert not section.exhibits
     assert "no order" in section.introduction
 
@@ -123,6 +124,7 @@ def study(make_study) -> RunAnalysis:
 
 def test_interactions_of_known_stages(study) -> None:
     rows = tuning.measure_interaction(study)
+
     assert rows["code"]["mixed_share"] == 0
     assert rows["code"]["relative_contrast"] == 0
     assert rows["stage_0"]["mixed_share"] > 0.5  # the rest are its slopes

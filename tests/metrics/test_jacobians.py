@@ -157,6 +157,7 @@ def test_metrics_resolve_what_float32_products_lose() -> None:
     weights = tf.constant([[1.0, 0.0], [1.0, 1e-5]])
     g = compute_stage_metrics(lambda f: {"h": f @ weights}, make_factors(1))
     determinant = np.linalg.det(g["h"][0])
+
     assert_allclose(determinant, 1e-10, rtol=1e-3)
 
 
@@ -196,4 +197,5 @@ def test_one_call_takes_what_memory_allows(
     memory = gigabytes << 30
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
     monkeypatch.setattr(stages, "count_device_memory", lambda: memory)
+
     assert stages.choose_batch_size(units, 784) == batch_size

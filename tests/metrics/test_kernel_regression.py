@@ -84,6 +84,7 @@ def test_a_planted_additive_function_is_recovered() -> None:
     of_x, of_y = np.random.default_rng(6).normal(size=(2, SIZE, 8))
     x, y = GRID.astype(int).T
     fits = fit(4 + of_x[x] + of_y[y])
+
     assert fits["additive"].r2_ood > 0.999
     assert fits["additive"].r2_id > 0.999
     assert fits["product"].r2_ood < 0.7
@@ -185,7 +186,9 @@ def test_planted_interpolator(truth) -> None:
 def test_no_interpolation(truth) -> None:
     """Of blank outputs, and of a curve without a gap."""
     blank = compute_interpolation(0 * truth, truth, GAP)
+
     assert summarize_interpolation(blank)["interpolation_r2"] is None
+
     scores = compute_interpolation(truth, truth, np.zeros(8, bool))
     assert scores.weights.shape == (0, 2)
     assert set(summarize_interpolation(scores).values()) == {None}

@@ -131,12 +131,15 @@ def test_the_published_factorization(make_study) -> None:
     metrics = compute_metrics(study)
     stage = study.stages.index("stage_0")
     score = metrics["factorization_gradient_ratio_of_means"][stage]
+
     assert score == approx(1 - 20 / 50)  # of g = [[25, 20], [20, 25]]
     # A product of a kernel of x and one of y.
     assert metrics["schmidt_centered_explained_1"] > 0.9
+
     # All names are declared, and all values are plain.
     declared = {m.name for m in list_metrics("stages", "run", "stage")}
     assert metrics.keys() - {"stages"} <= declared
+
     json.dumps(
         metrics,
         allow_nan=False,
@@ -167,12 +170,15 @@ def test_interpolation_of_edges(make_turned, turning) -> None:
     for name in ("edge_r2", "edge_r2_min", "edge_linear_r2", "edge_weight_r2"):
         assert numbers[name] == approx(1, abs=1e-3)
     truth_r2 = numbers["edge_truth_r2"]
+
     assert 0 < truth_r2 < 0.9
+
     # A network that turns the digit scores what the true images score.
     rotating = interpolation.measure_interpolation(turning)
     assert rotating["edge_r2"] == approx(truth_r2, abs=1e-3)
     # Its weights are nearly linear; R² on the edges tells it from a blend.
     assert rotating["edge_weight_r2"] < 0.96
+
     # Negative images are worse than no image.
     negative = make_turned(lambda dataset: -render_truth(dataset))
     below = interpolation.measure_interpolation(negative)["edge_linear_r2"]
@@ -192,6 +198,7 @@ def test_metrics_without_a_meaning_are_absent(make_study, turning) -> None:
     metrics = compute_metrics(make_study("truth", "--region=none"))
     for name in ("alignment_factorized", "border_relative_mse", "edge_r2"):
         assert name not in metrics
+
     assert metrics["log_volume_sd_ood"] == [None]
     assert metrics["log_volume_sd"] != [None]
 

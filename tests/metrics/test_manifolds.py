@@ -86,6 +86,7 @@ def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
         IN_GAP,
         periodic=True,
     )
+
     assert ratios == {name: pytest.approx(1) for name in NAMES}
     assert all(type(value) is float for value in ratios.values())
 
@@ -126,8 +127,10 @@ def test_there_is_no_ratio(activations, is_gap) -> None:
 @pytest.mark.parametrize("units", [3, 100])
 def test_dead_stage_has_no_components_and_is_not_embedded(units) -> None:
     dead = compute_pca(np.full((20, units), 0.3, np.float32))
+
     assert not dead.features.any()
     assert not dead.explained.any()
+
     embedded = manifolds.compute_umaps({"dead": dead})["dead"]
     assert embedded.shape == (20, 2)
     assert np.isnan(embedded).all()
@@ -159,6 +162,7 @@ def test_umap_keeps_neighbors_and_is_reproducible(
             "other": pca,
         }
     ).values()
+
     assert first.shape == (12, 2)
     assert (
         trustworthiness(
@@ -209,5 +213,6 @@ def test_one_process_serves_all_and_ends_with_one_line(
             manifolds.embed_elsewhere([points])
         return
     maps = manifolds.embed_elsewhere([points, points + 1])
+
     assert_array_equal(maps[1], maps[0] + 1)
     assert maps[0][0, 0] not in (0, os.getpid())

@@ -106,6 +106,7 @@ def fill(images: np.ndarray) -> np.ndarray:
 def test_superposers_are_recognized(plant, expected) -> None:
     numbers = share(fill(plant()))
     near = approx(expected, abs=0.02)
+
     assert numbers["sharing_far_r2_centered"] == near
     assert numbers["sharing_near_r2_centered"] == near
     assert numbers["rival_far_r2_centered"] < 0.05
@@ -229,7 +230,9 @@ def test_what_has_no_score() -> None:
     lacks = SMALL_GRID[:, 0] == 9
     lacks[[blank, even, broken]] = True
     r2 = share_small(outputs)
+
     np.testing.assert_array_equal(np.isnan(r2["sharing"]), lacks[SMALL_OOD])
+
     nothing = np.zeros(SMALL_OOD.sum())
     numbers = summarize_sharing(r2, nothing, find_faint(outputs, SMALL_OOD))
     assert numbers["sharing_far_r2_centered"] is None
@@ -245,6 +248,7 @@ def test_small_grids_have_no_rival() -> None:
         planted.hold_out(grid, 2, 3),
         planted.make_space(6, 6),
     )
+
     assert np.isnan(r2["rival"]).all()
     assert np.isfinite(r2["sharing"]).all()
 
@@ -252,7 +256,9 @@ def test_small_grids_have_no_rival() -> None:
 def test_a_free_constant_explains_no_bump() -> None:
     inner = planted.hold_out(SMALL_GRID[SMALL_OOD], 6, 7)
     r2 = share_small(SMALL_BUMPS + 0.1)
+
     assert r2["sharing"][inner].max() < 0.5
+
     # No memory is of any use.
     even = np.where(SMALL_OOD[:, None, None], SMALL_BUMPS, 0.3)
     assert share_small(even)["sharing"] == approx(0)

@@ -107,14 +107,17 @@ def test_distance_against_all_pairs(name, share, rng) -> None:
     is_ood = rng.random(np.prod(space.shape)) < share
     is_ood[0] = False
     found = references.compute_border_distance(is_ood, space)
+
     assert_array_equal(found, measure_slowly(is_ood, space))
 
 
 def test_correlation_of_planted_errors(rng) -> None:
     distance = np.array([0, 0, 1, 1, 2, 3])
     rising = np.array([9, 9, 0.1, 0.2, 0.5, 7])  # ID does not count
+
     assert correlate_with_distance(rising, distance) > 0.9
     assert correlate_with_distance(-rising, distance) < -0.9
+
     many = rng.integers(1, 9, 4000)
     assert abs(correlate_with_distance(rng.random(4000), many)) < 0.05
 

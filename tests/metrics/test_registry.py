@@ -43,8 +43,10 @@ def test_every_declaration_is_found_and_whole() -> None:
         for _, function in inspect.getmembers(module, inspect.isfunction):
             declared |= {m.name for m in registry.list_declared(function)}
     listed = registry.list_metrics()
+
     assert declared == {metric.name for metric in listed}
     assert len({metric.label for metric in listed}) == len(listed)
+
     for metric in listed:
         assert metric.label and metric.function
         assert metric.about or not (metric.chart or metric.of == "image")
@@ -239,6 +241,7 @@ def test_numbers_outside_of_the_range_are_noted(
         range=(0, 1),
     )(lambda stage: value)
     summary = make_study("truth").layers.summary
+
     assert {row["mine"] for row in summary.values()} == {kept}
     assert words in capsys.readouterr().err
 

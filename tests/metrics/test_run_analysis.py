@@ -152,24 +152,31 @@ def test_groups_of_stages_keep_the_limit(make_study, monkeypatch) -> None:
 
 def test_metrics_of_a_part_of_the_grid(table) -> None:
     study = load(table, "--eval_points=20")
+
     assert not study.splits.is_complete
     assert not study.curves
+
     # Maps are of points of their own, and of none that does not exist.
     maps = study.for_maps
     assert np.isfinite(maps.error_ratio).all()
+
     existing = {*map(tuple, study.splits.all.factors)}
     assert existing >= {*map(tuple, maps.splits.grid)}
+
     for section in ("errors", "kernels"):
         for exhibit in MAKERS[section]([study]).exhibits:
             assert "schmidt" not in exhibit.name
     metrics = compute_metrics(study)
+
     assert "additive_share" not in metrics
     assert np.isfinite(metrics["factorization"]).all()
+
     # Grid steps to the nearest point that training may see.
     index = study.dataset.space.to_index(study.splits.grid)
     expected = np.maximum(index[:, 1] - 1, 0)
     kept = (index[:, 0] > 0) | (index[:, 1] > 2)  # the others miss neighbors
     distance = study.border_distance
+
     assert_array_equal(distance[kept], expected[kept])
 
 
@@ -205,6 +212,8 @@ def test_no_results_are_written_into_the_run(smoke_run, tmp_path) -> None:
     for name in names:
         shutil.copy(Path(smoke_run.run_dir, name), tmp_path)
     command = ["analyze", str(tmp_path), "--sections=manifolds"]
+
     assert analyze.main(command) == 0
+
     written = {path.name for path in tmp_path.iterdir()} - names
     assert written == {"analysis", "projector", "projector_config.pbtxt"}

@@ -99,6 +99,7 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
     error = np.sum((scale * part - true_part) ** 2)
     expected = 1 - error / np.sum(true_part**2)
     found = compute_interaction_r2(images[..., None], truth[..., None])
+
     assert found == approx(expected)
 
 
@@ -142,6 +143,7 @@ def test_values_equal_the_definition(sizes) -> None:
         compute_uv=False,
     )
     found = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
+
     assert_allclose(found, expected, atol=1e-10)
 
 
@@ -158,9 +160,12 @@ def test_planted_ranks(name, rank, width, scale) -> None:
         width=width,
     )
     values = schmidt.compute_schmidt_values(gram, grid)
+
     assert (values > 1e-12 * values[0]).sum() == rank
+
     explained = schmidt.compute_explained_fraction(values)
     assert explained[rank - 1] == approx(1)
+
     effective = schmidt.summarize_schmidt(gram, grid)["schmidt_effective_rank"]
     assert rank - 1 < effective <= rank + 1e-9
 
@@ -168,7 +173,9 @@ def test_planted_ranks(name, rank, width, scale) -> None:
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
 def test_blank_and_broken_kernels_give_none(value) -> None:
     gram = np.full((30, 30), value)
+
     assert set(schmidt.summarize_schmidt(gram, GRID).values()) == {None}
+
     with np.errstate(invalid="ignore"):
         anova = summarize_anova(gram, GRID)
     assert set(anova.values()) == {None}
@@ -189,7 +196,9 @@ def test_centering_equals_its_definition(rng) -> None:
     rows = rows - rows.mean(axis=0)
     centered = rows @ rows.T
     found = schmidt.center_kernel(gram)
+
     assert_allclose(found, centered, atol=1e-10)
+
     numbers = schmidt.summarize_schmidt(gram, GRID)
     expected = schmidt.summarize_schmidt(centered, GRID)
     for name in ("effective_rank", "explained_1", "explained_2"):

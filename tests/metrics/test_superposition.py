@@ -60,17 +60,21 @@ def summarize(
 
 def test_superposers_copiers_and_composers_are_told_apart() -> None:
     summary = summarize(SUPERPOSED)
+
     assert summary["superposition_r2"] == approx(1)
     assert summary["superposition_span_r2"] == approx(1)
     assert summary["conjunctive_r2"] < 0.3
     assert summary["conjunctive_span_r2"] < 0.5
+
     summary = summarize(planted.copy_nearest(BUMPS, GRID, IS_OOD))
     assert summary["conjunctive_r2"] == approx(1)
     assert summary["conjunctive_span_r2"] == approx(1)
     assert summary["superposition_r2"] < 0.5
+
     summary = summarize(BUMPS)  # of a composer
     assert summary["superposition_r2"] < 0.06
     assert summary["superposition_span_r2"] < 0.35
+
     far = summarize(
         BUMPS,
         min_distance=4,
@@ -115,6 +119,7 @@ def test_unequal_weights_need_the_span() -> None:
     x, y = GRID[IS_OOD].astype(int).T
     outputs[IS_OOD] = outputs[x * SIZE + 2] + outputs[13 * SIZE + y]
     summary = summarize(outputs)
+
     assert summary["superposition_span_r2"] == approx(1)
     assert summary["superposition_r2"] < 0.8
 
@@ -126,11 +131,14 @@ def test_blank_outputs_have_no_score(rng) -> None:
     scores = compute(outputs)
     expected = np.arange(len(OOD_ROWS)) < 25
     r2 = scores.r2["superposition"]
+
     assert_array_equal(scores.is_blank, expected)
     assert_array_equal(np.isnan(r2), expected)
+
     summary = summarize(outputs)
     assert summary["blank_fraction"] == 0.25
     assert summary["superposition_r2"] == approx(1)
+
     summary = summarize(np.zeros_like(outputs))
     assert summary["blank_fraction"] == 1
     assert summary["superposition_r2"] is None
@@ -144,7 +152,9 @@ def test_broken_outputs_spoil_only_what_uses_them(value) -> None:
     is_spoiled = GRID[IS_OOD][:, 0] == 5
     is_spoiled[0] = True
     r2 = compute(outputs).r2["superposition"]
+
     assert_array_equal(np.isnan(r2), is_spoiled)
+
     summary = summarize(np.full_like(outputs, value))
     assert summary["superposition_r2"] is None
     assert summary["blank_fraction"] == 0
@@ -160,6 +170,7 @@ def test_points_that_share_one_factor_alone() -> None:
         {1: 1.0},
     )
     scores = compute(outputs, is_ood)
+
     assert_allclose(scores.r2["superposition"], 1)
 
 
@@ -198,6 +209,7 @@ def test_spans_are_those_of_direct_least_squares(rng) -> None:
     known[2] = 0.0
     target = rng.random(300)
     expected = approx(explain(known, target), abs=1e-12)
+
     assert sp.make_span(known)(target) == expected
     assert sp.make_span(known[[2]])(target) == 0.0
     assert np.isnan(sp.make_span(known)(np.full(300, np.inf)))
@@ -209,6 +221,7 @@ def test_outputs_that_hardly_differ(apart, rng) -> None:
     known = rng.random(200) + apart * rng.random((20, 200))
     target = rng.random(200) + known[0]
     found = sp.make_span(known)(target)
+
     assert found == approx(explain(known, target), abs=1e-4)
 
 
@@ -254,7 +267,9 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
         verbose=0,
     )
     found = predict_superposed_inputs(model, SPLITS)
+
     assert found.shape == (CODE_OOD.sum(), 2, 3, 4, 1)
+
     for point, images in zip(CODE_GRID[CODE_OOD], found, strict=True):
         shares = ~CODE_OOD[:, None] & (CODE_GRID == point)
         for image, rows in zip(images, shares.T, strict=True):
@@ -274,4 +289,5 @@ def test_an_index_is_no_code() -> None:
     config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
+
     assert predict_superposed_inputs(model, dataset.splits) is None

@@ -34,6 +34,7 @@ def move_ood(factors: np.ndarray) -> np.ndarray:
 
 def test_true_images_are_read(reader) -> None:
     accuracy = reader.accuracy.set_index("factor")
+
     assert list(accuracy.index) == ["shape", "x", "y"]
     assert accuracy["true"].min() > 0.99
     assert accuracy["noise"].min() > 0.9

@@ -46,16 +46,20 @@ def test_scores_of_layers(embedded) -> None:
     table = embedded.tables["layers"].set_index(["layer", "classes"])
     late = table.loc[("late", "given")]
     early = table.loc[("early", "given")]
+
     assert late["additive_r2"] > 0.99 > 0.2 > early["additive_r2"]
+
     chance = table.loc[("late", "permuted"), "additive_r2"]
     assert chance == approx(early["additive_r2"], abs=0.03)
     assert late["composed_ood"] < 0.02 < late["nearest_ood"] < 2
     assert late["accuracy_ood"] == 1
     assert late["alignment_factorized"] > early["alignment_factorized"]
+
     # The scores of the composition are of the last layer.
     found = embedded.scores["ood"]["relative_mse"]
     assert found == approx(late["composed_ood"], rel=1e-3)
     assert embedded.stages == ["early", "late", "image"]
+
     probes = embedded.analysis.layers.summary
     assert probes["late"]["probe_r2_id"] > 0.5 > probes["early"]["probe_r2_id"]
 
@@ -68,9 +72,12 @@ def test_rows_are_those_of_the_table(embedded) -> None:
         y=[0, 4],
     )
     rows = [(INDEX == [1, 2, y]).all(axis=1).argmax() for y in (0, 4)]
+
     assert_allclose(found, NOISY[rows], rtol=1e-6)
+
     frame = embedded.to_frame()
     assert set(frame["shape"]) == {"square", "plus", "bar"}
+
     held_out = frame[frame["is_ood"]]
     assert set(held_out["shape"]) == {"bar"} and held_out["x"].min() == 10
 
@@ -82,6 +89,7 @@ def test_a_page_of_embeddings(
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
     page = path.read_text("utf-8")
+
     assert "peer: a sum of parts explains" in page
     assert "Sums of parts, layer by layer" in page
     assert 'href="#section-superposition"' not in page  # which is of images
@@ -95,20 +103,25 @@ def test_pictures_and_tables_of_factors_alone() -> None:
     rows = [0, 77, 150]
     truth = result.analysis.evaluation.truth[rows]
     shown = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
+
     assert_array_equal(shown, make_images()[rows])
+
     table = tfcomp.FactorTable(
         None,
         INDEX,
         names=["shape", "x", "y"],
     )
+
     assert "192 rows" in repr(table)
     with pytest.raises(
         ValueError,
         match="images must be given",
     ):
         table.draw(table.points)
+
     result = tfcomp.evaluate_embeddings(SUM, table, "x:2,y:3-5")
     assert result.scores["ood"]["relative_mse"] < 1e-9
+
     shades = result.dataset.to_pictures(truth)
     assert shades.shape == (3, 4, 4, 1)
     assert 0 <= shades.min() < shades.max() <= 1
