@@ -49,8 +49,10 @@ def test_steps_are_differenced_and_marked(step, make_study, capsys) -> None:
             study.dataset,
             steps,
         )
-        found = jacobian_fn(lambda f: {"stage_1": STEPS[step](f)}, points)
-        assert_allclose(found["stage_1"], [expected] * 3)
+        jacobians_by_stage = jacobian_fn(
+            lambda f: {"stage_1": STEPS[step](f)}, points
+        )
+        assert_allclose(jacobians_by_stage["stage_1"], [expected] * 3)
 
 
 def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
@@ -146,17 +148,17 @@ def test_the_report_of_known_stages(study) -> None:
 
 def test_tracing_and_batches_change_nothing(study) -> None:
     points = interaction.choose_points(study.splits.grid, 20)
-    found = []
+    results = []
     for num_units in (1, interaction.MAX_NUMBERS // 50):
         measure = interaction.make_interaction_fn(
             study.model,
             study.dataset.space,
             num_units,
         )
-        found.append(measure(points))
+        results.append(measure(points))
     for stage in ("code", "stage_2"):
-        same = approx(found[0][stage], rel=1e-4, abs=1e-6)
-        assert found[1][stage] == same
+        same = approx(results[0][stage], rel=1e-4, abs=1e-6)
+        assert results[1][stage] == same
 
 
 def test_stages_without_second_derivatives(make_study, make_turned) -> None:

@@ -171,14 +171,14 @@ def test_batches_trace_once_and_lose_nothing(count) -> None:
         return compute_stage_metrics(make_code, f)
 
     factors = make_factors(count)
-    found = stages.evaluate_in_batches(
+    metrics = stages.evaluate_in_batches(
         compute,
         factors.numpy(),
         batch_size=4,
     )
     assert len(traces) == 1
     expected = compute_stage_metrics(make_code, factors)["code"]
-    assert_allclose(found["code"], expected, rtol=1e-6)
+    assert_allclose(metrics["code"], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

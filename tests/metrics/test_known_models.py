@@ -106,8 +106,8 @@ def test_spread_of_log_volumes(true_study) -> None:
         even = rows[EVEN][f"log_volume_sd{name}"]
         assert even == approx(0, abs=1e-5)
     difference = (x[is_ood].mean() - x[~is_ood].mean()) / 4
-    found = rows[GROWING]["log_volume_difference"]
-    assert found == approx(difference, abs=1e-5)
+    value = rows[GROWING]["log_volume_difference"]
+    assert value == approx(difference, abs=1e-5)
 
     volume = np.log(np.abs(x - 7.5))
     distance = np.abs(volume - np.median(volume[~is_ood]))

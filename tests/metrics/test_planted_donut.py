@@ -80,7 +80,7 @@ def plant_nearest_memory() -> np.ndarray:
 
 def plant_random_memories() -> np.ndarray:
     rows = np.random.default_rng(0).integers(len(KNOWN), size=(len(POINTS), 22))
-    return np.array([KNOWN[chosen].sum(axis=0) for chosen in rows])
+    return np.array([KNOWN[memories].sum(axis=0) for memories in rows])
 
 
 def plant_noise() -> np.ndarray:

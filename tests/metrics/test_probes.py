@@ -77,7 +77,7 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
     )
     transferred = ridge.fit(known, truth).predict(rows[IS_OOD])
 
-    found = probe(
+    scores = probe(
         activations,
         seed=3,
     )
@@ -85,7 +85,7 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
         "probe_r2_id": r2_score(truth, out_of_fold),
         "probe_r2_ood": r2_score(TARGETS[IS_OOD], transferred),
     }
-    assert found == pytest.approx(expected, abs=1e-6)
+    assert scores == pytest.approx(expected, abs=1e-6)
 
 
 def test_units_of_factors_change_nothing() -> None:
@@ -165,9 +165,9 @@ def test_participation_equals_the_definition(units, points, rng) -> None:
     stage = rng.normal(size=(NUM_POINTS, units)) * rng.uniform(size=units)
     weights = np.linalg.eigvalsh(np.cov(stage[points].T))
     expected = weights.sum() ** 2 / (weights**2).sum()
-    found = participate(1e-3 * stage + 1, points)
+    ratio = participate(1e-3 * stage + 1, points)
 
-    assert found == pytest.approx(expected, rel=1e-3)
+    assert ratio == pytest.approx(expected, rel=1e-3)
 
 
 def test_effective_rank_of_known_weights() -> None:

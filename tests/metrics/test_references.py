@@ -31,8 +31,8 @@ def test_additive_is_least_squares_over_values(rng) -> None:
 
     effects = references.fit_effects(INDEX[known], TILES.shape, images[known])
     assert_allclose(effects[0], flat[known].mean(axis=0))
-    found = references.make_design(INDEX, TILES.shape) @ effects
-    assert_allclose(found, design @ weights, atol=1e-9)
+    sums = references.make_design(INDEX, TILES.shape) @ effects
+    assert_allclose(sums, design @ weights, atol=1e-9)
     # A value that training lacks adds nothing to the others.
     lacks = INDEX[:, 3] != 2
     effects = references.fit_effects(INDEX[lacks], TILES.shape, images[lacks])
@@ -106,9 +106,9 @@ def test_distance_against_all_pairs(name, share, rng) -> None:
     space = SPACES[name]
     is_ood = rng.random(np.prod(space.shape)) < share
     is_ood[0] = False
-    found = references.compute_border_distance(is_ood, space)
+    distance = references.compute_border_distance(is_ood, space)
 
-    assert_array_equal(found, measure_slowly(is_ood, space))
+    assert_array_equal(distance, measure_slowly(is_ood, space))
 
 
 def test_correlation_of_planted_errors(rng) -> None:
@@ -133,5 +133,5 @@ def test_correlation_of_planted_errors(rng) -> None:
     ],
 )
 def test_no_correlation(errors, distances) -> None:
-    found = correlate_with_distance(np.array(errors), np.array(distances))
-    assert found is None
+    correlation = correlate_with_distance(np.array(errors), np.array(distances))
+    assert correlation is None

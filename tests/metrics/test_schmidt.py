@@ -98,9 +98,9 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
     scale = np.sum(part * true_part) / np.sum(part**2)
     error = np.sum((scale * part - true_part) ** 2)
     expected = 1 - error / np.sum(true_part**2)
-    found = compute_interaction_r2(images[..., None], truth[..., None])
+    r2 = compute_interaction_r2(images[..., None], truth[..., None])
 
-    assert found == approx(expected)
+    assert r2 == approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
     ],
 )
 def test_planted_images(images, truth, expected) -> None:
-    found = compute_interaction_r2(images, truth)
-    assert found == approx(expected, abs=1e-6)
+    r2 = compute_interaction_r2(images, truth)
+    assert r2 == approx(expected, abs=1e-6)
 
 
 # Schmidt decomposition
@@ -142,9 +142,9 @@ def test_values_equal_the_definition(sizes) -> None:
         realigned,
         compute_uv=False,
     )
-    found = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
+    values = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
 
-    assert_allclose(found, expected, atol=1e-10)
+    assert_allclose(values, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e6])
@@ -195,9 +195,9 @@ def test_centering_equals_its_definition(rng) -> None:
     gram = rows @ rows.T
     rows = rows - rows.mean(axis=0)
     centered = rows @ rows.T
-    found = schmidt.center_kernel(gram)
+    kernel = schmidt.center_kernel(gram)
 
-    assert_allclose(found, centered, atol=1e-10)
+    assert_allclose(kernel, centered, atol=1e-10)
 
     numbers = schmidt.summarize_schmidt(gram, GRID)
     expected = schmidt.summarize_schmidt(centered, GRID)

@@ -220,9 +220,9 @@ def test_outputs_that_hardly_differ(apart, rng) -> None:
     """On both sides of where inner products are as good as singular."""
     known = rng.random(200) + apart * rng.random((20, 200))
     target = rng.random(200) + known[0]
-    found = sp.make_span(known)(target)
+    r2 = sp.make_span(known)(target)
 
-    assert found == approx(explain(known, target), abs=1e-4)
+    assert r2 == approx(explain(known, target), abs=1e-4)
 
 
 # Superposed codes
@@ -266,11 +266,11 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
         CODE_GRID,
         verbose=0,
     )
-    found = predict_superposed_inputs(model, SPLITS)
+    predictions = predict_superposed_inputs(model, SPLITS)
 
-    assert found.shape == (CODE_OOD.sum(), 2, 3, 4, 1)
+    assert predictions.shape == (CODE_OOD.sum(), 2, 3, 4, 1)
 
-    for point, images in zip(CODE_GRID[CODE_OOD], found, strict=True):
+    for point, images in zip(CODE_GRID[CODE_OOD], predictions, strict=True):
         shares = ~CODE_OOD[:, None] & (CODE_GRID == point)
         for image, rows in zip(images, shares.T, strict=True):
             if rows.any():

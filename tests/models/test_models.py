@@ -62,6 +62,7 @@ def test_images_are_of_the_size_of_the_data(name) -> None:
     model = make(f"--model={name}", *TILED)
     points = TILES.grid()[::50]
     image = model.predict(points, verbose=0)
+
     assert image.shape == (len(points), 12, 16, 3)
     assert np.isfinite(image).all()
 
@@ -69,11 +70,14 @@ def test_images_are_of_the_size_of_the_data(name) -> None:
 def test_output_is_float32_under_mixed_precision() -> None:
     config = parse_config(SMALL)
     model = make_model(config, check_config(config), "mixed_bfloat16")
+
     assert model.get_layer("stage_0").compute_dtype == "bfloat16"
     assert model.get_layer("stage_0").variable_dtype == "float32"
+
     points = FACTORS + np.float32(1 / 3)  # which bfloat16 rounds
     outputs = make_stage_model(model)(points)
     assert outputs["image"].dtype == "float32"
+
     code = make_stage_model(make(*SMALL))(points)["code"]
     np.testing.assert_array_equal(outputs["code"], code)
     assert outputs["stage_0"].dtype == "bfloat16"
@@ -108,12 +112,15 @@ def test_memory_of_this_machine_limits_runs_that_are_here(
 ) -> None:
     monkeypatch.setattr(registry, "count_memory", lambda: 10**8)
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
+
     with pytest.raises(ConfigError, match="--grid_size must be smaller"):
         check_config(config)
+
     check_config(config, here=False)
     monkeypatch.setattr(registry, "count_memory", lambda: 10**6)
     with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
         make_sweep(parse_flags(["--depth=3"], define_flags()))
+
     flags = ["--depth=3", "--scheduler=tcp://there:1"]
     assert make_sweep(parse_flags(flags, define_flags())).items
 

@@ -48,6 +48,7 @@ def test_geometry_is_exact(dtype, inputs) -> None:
         slopes = slopes.detach().double().numpy() * scale
         expected = np.einsum("nki,nkj->nij", slopes, slopes)
         assert_allclose(result.geometry(name), expected, rtol=1e-3, atol=1e-6)
+
     assert not result.analysis.nondifferentiable
     assert result.analysis.interactions == {}
 
@@ -67,8 +68,10 @@ def test_a_module_is_as_before() -> None:
         table,
         stages=["hidden"],
     )
+
     # Categories have no column.
     assert result.geometry("hidden").shape[1:] == (2, 2)
+
     call = TorchModule(module, ["hidden"])
     with pytest.raises(ValueError, match="cannot be called") as caught:
         call(np.zeros((2, 5), np.float32))
@@ -76,6 +79,7 @@ def test_a_module_is_as_before() -> None:
     assert module.training and module.drop.training
     assert not module.hidden.training
     assert all(p.grad is None and p.requires_grad for p in module.parameters())
+
     for name, value in module.state_dict().items():
         assert torch.equal(value, before[name])
     assert not any(part._forward_hooks for part in module.modules())
@@ -129,5 +133,5 @@ def test_encoders_get_channels_first() -> None:
     images = torch.from_numpy(table.draw(table.points)).permute(0, 3, 1, 2)
     with torch.no_grad():
         expected = module.conv(images).numpy().reshape(24, -1)
-    found = result.activations("conv").reshape(24, -1)
-    assert_allclose(found, expected, atol=1e-6)
+    activations = result.activations("conv").reshape(24, -1)
+    assert_allclose(activations, expected, atol=1e-6)

@@ -56,8 +56,8 @@ def test_scores_of_layers(embedded) -> None:
     assert late["alignment_factorized"] > early["alignment_factorized"]
 
     # The scores of the composition are of the last layer.
-    found = embedded.scores["ood"]["relative_mse"]
-    assert found == approx(late["composed_ood"], rel=1e-3)
+    error = embedded.scores["ood"]["relative_mse"]
+    assert error == approx(late["composed_ood"], rel=1e-3)
     assert embedded.stages == ["early", "late", "image"]
 
     probes = embedded.analysis.layers.summary
@@ -65,7 +65,7 @@ def test_scores_of_layers(embedded) -> None:
 
 
 def test_rows_are_those_of_the_table(embedded) -> None:
-    found = embedded.activations(
+    values = embedded.activations(
         "late",
         shape="plus",
         x=5,
@@ -73,7 +73,7 @@ def test_rows_are_those_of_the_table(embedded) -> None:
     )
     rows = [(INDEX == [1, 2, y]).all(axis=1).argmax() for y in (0, 4)]
 
-    assert_allclose(found, NOISY[rows], rtol=1e-6)
+    assert_allclose(values, NOISY[rows], rtol=1e-6)
 
     frame = embedded.to_frame()
     assert set(frame["shape"]) == {"square", "plus", "bar"}
@@ -102,9 +102,9 @@ def test_pictures_and_tables_of_factors_alone() -> None:
     result = tfcomp.evaluate_embeddings(NOISY, TABLE, REGION)
     rows = [0, 77, 150]
     truth = result.analysis.evaluation.truth[rows]
-    shown = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
+    pictures = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
 
-    assert_array_equal(shown, make_images()[rows])
+    assert_array_equal(pictures, make_images()[rows])
 
     table = tfcomp.FactorTable(
         None,

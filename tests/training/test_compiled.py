@@ -162,6 +162,7 @@ def test_products_are_exact_without_tensor_float_32() -> None:
     finally:
         tf.config.experimental.enable_tensor_float_32_execution(before)
     products = re.findall(r".* (?:convolution|dot)\(.*", text)
+
     assert products
     assert all("highest,highest" in line for line in products)
 

@@ -80,6 +80,7 @@ def test_projections_name_the_levels(trained) -> None:
 
 def test_references(trained) -> None:
     references = trained.run.metrics["references"]
+
     assert references["mean_image"]["ood"] == pytest.approx(1, abs=1e-6)
     assert references["nearest_id"]["id"] == 0
     assert 0 < references["additive"]["id"] < 1

@@ -121,12 +121,15 @@ def test_a_trial_is_measured_by_what_observed_it(
     run_trial(["run_trial", *list_flag_lines(config), "--measure"])
     (traced,) = prepared_models.list_traced()
     run = load_run(config.run_dir)
+
     assert RunAnalysis.of_run(run, traced=[traced]).run.model is traced.model
     assert RunAnalysis.of_run(run).run.model is run.model
+
     file = Path(config.run_dir, "metrics.json")
     measured = file.read_bytes()
     metrics = json.loads(measured)
     assert metrics.pop("measures")["start"]
+
     file.write_text(json.dumps(metrics))
     measure_run(config.run_dir)
     assert file.read_bytes() == measured

@@ -26,13 +26,16 @@ MAX_BYTES = 5_100_000
 def test_a_published_model_is_a_run() -> None:
     loaded = tfcomp.load_published(SMALL, FOLDER)
     run = tfcomp.load_run(FOLDER / SMALL)
+
     np.testing.assert_array_equal(loaded.draw(x=3, y=4), run.draw(x=3, y=4))
     assert loaded.path == FOLDER / SMALL
 
 
 def test_own_runs_are_listed_by_their_folders(smoke_run) -> None:
     source = Path(smoke_run.log_dir)
+
     assert smoke_run.run_name in tfcomp.list_published(source)
+
     found = find_published(smoke_run.run_name, str(source))
     assert found == Path(smoke_run.run_dir)
 

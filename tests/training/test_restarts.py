@@ -132,6 +132,7 @@ def test_no_target_without_a_unit(make_smoke, tmp_path) -> None:
     )
     data = ("--dataset=table", f"--data={tmp_path}/equal.npz")
     region = "--region=factor_0:#1,factor_1:#1"
+
     with pytest.raises(ConfigError, match="id_target"):
         train_and_evaluate(make_smoke(*MISSED, *data, region))
 

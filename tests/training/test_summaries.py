@@ -138,6 +138,7 @@ def test_a_damaged_file_is_named_and_begun_anew(
     file = tmp_path / "history.csv"
     file.write_bytes(content)
     History(tmp_path).add(3, {"train/loss": 0.5})
+
     assert read_history(file) == {3: {"train/loss": 0.5}}
     assert f"no curves from {file}" in capsys.readouterr().err
 

@@ -50,7 +50,9 @@ def test_one_device_gets_all_batches_in_order() -> None:
         num_steps=7,
     )
     given = list(give_to_devices(batches, make_strategy()))
+
     assert len(given) == 7
+
     for batch, expected in zip(given, batches, strict=True):
         for part, expected_part in zip(batch, expected, strict=True):
             assert_array_equal(part, expected_part)
