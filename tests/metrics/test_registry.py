@@ -48,7 +48,8 @@ def test_every_declaration_is_found_and_whole() -> None:
     assert len({metric.label for metric in listed}) == len(listed)
 
     for metric in listed:
-        assert metric.label and metric.function
+        assert metric.label
+        assert metric.function
         assert metric.about or not (metric.chart or metric.of == "image")
         assert metric.limits.low < metric.limits.high
         assert metric.chart is None or metric.of in ("stage", "stages")

@@ -128,4 +128,5 @@ def test_memory_of_this_machine_limits_runs_that_are_here(
 @pytest.mark.parametrize("module", [encodings, forced_rendering, pixels])
 def test_examples_of_layers(module) -> None:
     results = doctest.testmod(module)
-    assert results.attempted > 0 and results.failed == 0
+    assert results.attempted > 0
+    assert results.failed == 0

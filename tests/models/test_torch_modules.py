@@ -76,7 +76,8 @@ def test_a_module_is_as_before() -> None:
     with pytest.raises(ValueError, match="cannot be called") as caught:
         call(np.zeros((2, 5), np.float32))
     assert "\n" not in str(caught.value)
-    assert module.training and module.drop.training
+    assert module.training
+    assert module.drop.training
     assert not module.hidden.training
     assert all(p.grad is None and p.requires_grad for p in module.parameters())
 

@@ -79,7 +79,8 @@ def test_rows_are_those_of_the_table(embedded) -> None:
     assert set(frame["shape"]) == {"square", "plus", "bar"}
 
     held_out = frame[frame["is_ood"]]
-    assert set(held_out["shape"]) == {"bar"} and held_out["x"].min() == 10
+    assert set(held_out["shape"]) == {"bar"}
+    assert held_out["x"].min() == 10
 
 
 def test_a_page_of_embeddings(

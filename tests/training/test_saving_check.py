@@ -74,7 +74,8 @@ def test_networks_that_cannot_be_saved(
 ) -> None:
     with pytest.raises(RunError, match=f"--model={module}.*{named}") as caught:
         run(module, build)
-    assert caught.value.status == 2 and "\n" not in str(caught.value)
+    assert caught.value.status == 2
+    assert "\n" not in str(caught.value)
 
     files = {path.name for path in working_folder.iterdir()}
     assert files <= {f"{module}.py", "__pycache__"}
