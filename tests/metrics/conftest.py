@@ -149,7 +149,7 @@ def make_study() -> Callable:
 
 
 @pytest.fixture(scope="session")
-def make_turned(make_study: Callable) -> Callable:
+def make_turned(make_study) -> Callable:
     return functools.partial(
         make_study,
         base=ROTATION,

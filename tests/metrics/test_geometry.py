@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from pytest import approx
 
 from tests.metrics.planted import make_bumps, make_grid
 from tfcomp.metrics import geometry
@@ -16,6 +18,11 @@ HALF_DEAD = np.diag([4.0, 0.0])[None]
 DEAD = np.zeros((1, 2, 2))
 THREE = np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]])
 LOG_FLOOR = np.log(geometry.FLOOR)
+
+
+def multiply(jacobians: np.ndarray) -> np.ndarray:
+    """Metric tensors of Jacobians [n, units, F]."""
+    return np.einsum("nui,nuj->nij", jacobians, jacobians)
 
 
 @pytest.mark.parametrize(
@@ -32,53 +39,57 @@ LOG_FLOOR = np.log(geometry.FLOOR)
     ],
 )
 def test_factorization(g, score, cosine_score) -> None:
-    assert geometry.compute_factorization(g) == pytest.approx([score])
+    assert geometry.compute_factorization(g) == approx([score])
     cosine = geometry.compute_cosine_factorization(g)
-    assert cosine == pytest.approx([cosine_score], abs=1e-12)
+    assert cosine == approx([cosine_score], abs=1e-12)
 
 
 def test_one_factor_has_no_pair() -> None:
     g = np.full((3, 1, 1), 2.0)
-    assert math.isnan(geometry.compute_ratio_factorization(g))
+
     summary = geometry.summarize_geometry(g, np.zeros(3, bool))
+
+    assert math.isnan(geometry.compute_ratio_factorization(g))
     assert summary["factorization"] is None
     assert summary["cosine_factorization"] is None
-    assert summary["log_volume_id"] == pytest.approx(0.5 * np.log(2))
+    assert summary["log_volume_id"] == approx(0.5 * np.log(2))
     assert summary["log_volume_ood"] is None  # no point is held out
 
 
 def test_ratio_is_of_means() -> None:
     g = np.concatenate([COLLINEAR, 9 * np.eye(2)[None], DEAD])
+
     # Published form: 1 - mean(1, 0, 0) / mean(2, 18, 0).
-    assert geometry.compute_ratio_factorization(g) == pytest.approx(0.95)
-    assert geometry.compute_factorization(g).mean() == pytest.approx(2 / 3)
+    assert geometry.compute_ratio_factorization(g) == approx(0.95)
+    assert geometry.compute_factorization(g).mean() == approx(2 / 3)
     assert geometry.compute_ratio_factorization(DEAD) == 0.5
 
 
-def test_the_worst_pair_and_chance(rng) -> None:
+def test_the_worst_pair() -> None:
     """The mean does not see that, of ten factors, two move the same unit."""
-    jacobian = np.eye(10)[:9, [*range(9), 8]]
-    merged = (jacobian.T @ jacobian)[None]
-    mean = geometry.compute_factorization(merged)
-    assert mean == pytest.approx(1 - 0.5 / 45)
-    assert min(geometry.compute_pair_scores(merged).values()) == 0
-    for units in (20, 2000):
-        jacobians = rng.normal(size=(400, units, 2))
-        g = np.einsum("nui,nuj->nij", jacobians, jacobians)
-        mean = geometry.compute_cosine_factorization(g).mean()
-        chance = geometry.compute_chance(units)
-        assert mean == pytest.approx(chance, abs=0.02)
+    units = [*range(9), 8]
+    g = multiply(np.eye(10)[None, :9, units])
+
+    assert geometry.compute_factorization(g) == approx([1 - 0.5 / 45])
+    assert min(geometry.compute_pair_scores(g).values()) == 0
+
+
+@pytest.mark.parametrize("units", [20, 2000])
+def test_chance_of_random_jacobians(units, rng) -> None:
+    g = multiply(rng.normal(size=(400, units, 2)))
+
+    mean = geometry.compute_cosine_factorization(g).mean()
+
+    assert mean == approx(geometry.compute_chance(units), abs=0.02)
 
 
 def test_log_volume_equals_log_of_singular_values(rng) -> None:
-    jacobian = rng.normal(size=(50, 20, 3))
-    g = np.einsum("nui,nuj->nij", jacobian, jacobian)
-    singular_values = np.linalg.svd(
-        jacobian,
-        compute_uv=False,
-    )
-    expected = np.log(singular_values).sum(axis=1)
-    np.testing.assert_allclose(geometry.compute_log_volume(g), expected)
+    jacobians = rng.normal(size=(50, 20, 3))
+
+    log_volume = geometry.compute_log_volume(multiply(jacobians))
+
+    singular_values = np.linalg.svd(jacobians, compute_uv=False)
+    assert_allclose(log_volume, np.log(singular_values).sum(axis=1))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +103,7 @@ def test_log_volume_equals_log_of_singular_values(rng) -> None:
     ids=["dead", "half dead", "small"],
 )
 def test_log_volume_of_small_metrics(g, expected) -> None:
-    assert geometry.compute_log_volume(g) == pytest.approx([expected])
+    assert geometry.compute_log_volume(g) == approx([expected])
 
 
 def test_fading_does_not_change_the_volume_per_contrast() -> None:
@@ -102,60 +113,67 @@ def test_fading_does_not_change_the_volume_per_contrast() -> None:
     log_volume = np.full(len(grid), 0.7)
     contrast = np.where(grid[:, 0] > 7, 0.2, 1.0)
 
-    found = geometry.divide_by_contrast(
+    divided = geometry.divide_by_contrast(
         log_volume + 2 * np.log(contrast),
         activations=contrast[:, None] * bumps,
         num_factors=2,
     )
-    slow = []
-    for bump in bumps:
-        mean = sum(bump) / bump.size
-        variance = sum((bump - mean) ** 2) / bump.size
-        slow.append(0.7 - 2 * math.log(math.sqrt(variance)))
-    np.testing.assert_allclose(found, slow)
-    assert np.ptp(found) < 1e-4
-    # A contrast of rounding counts as the floor.
     dead = geometry.divide_by_contrast(
         log_volume,
-        0 * bumps,
+        activations=0 * bumps,
         num_factors=2,
     )
-    np.testing.assert_allclose(dead, 0.7 - 2 * LOG_FLOOR)
+
+    assert_allclose(divided, 0.7 - 2 * np.log(bumps.std(axis=1)))
+    assert np.ptp(divided) < 1e-4
+    # A contrast of rounding counts as the floor.
+    assert_allclose(dead, 0.7 - 2 * LOG_FLOOR)
 
 
 def test_summary_keeps_id_and_ood_apart() -> None:
     g = np.concatenate([ORTHOGONAL, COLLINEAR, DEAD, ORTHOGONAL])
+
     summary = geometry.summarize_geometry(g, np.arange(4) == 3)
-    expected_id = (np.log(6) + 0.5 * np.log(2) + 3 * LOG_FLOOR) / 3
-    assert summary == {
-        "factorization": pytest.approx(0.75),
-        "cosine_factorization": pytest.approx(0.5),
-        "log_volume_id": pytest.approx(expected_id),
-        "log_volume_ood": pytest.approx(np.log(6)),
+
+    log_volumes = [np.log(6), 0.5 * np.log(2) + LOG_FLOOR, 2 * LOG_FLOOR]
+    expected = {
+        "factorization": 0.75,
+        "cosine_factorization": 0.5,
+        "log_volume_id": np.mean(log_volumes),
+        "log_volume_ood": np.log(6),
         "dead_fraction": 0.25,
     }
+    assert summary == approx(expected)
     assert all(type(value) is float for value in summary.values())
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("num_factors", [2, 3])
 def test_a_diverged_model_is_null_not_perfect(bad, num_factors) -> None:
-    g = np.stack([np.diag([4.0, 9.0, 1.0][:num_factors])] * 2)
+    diagonal = np.diag([4.0, 9.0, 1.0][:num_factors])
+    g = np.stack([diagonal, diagonal])
     g[0, 0, 1] = bad
+
     summary = geometry.summarize_geometry(g, np.array([False, True]))
+
     assert summary["factorization"] is None
     assert summary["log_volume_id"] is None
-    assert summary["log_volume_ood"] == pytest.approx(np.log(6))
+    assert summary["log_volume_ood"] == approx(np.log(6))
 
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2)])
 def test_gradient_equals_its_definition(axes, rng) -> None:
     """Metric tensors of values over a grid, point by point."""
     shape = (3, 2, 4)
-    values = rng.normal(size=(24, 600))
-    maps = values.reshape(*shape, -1)
-    expected = []
-    for point in np.ndindex(shape):
+    maps = rng.normal(size=(*shape, 600))
+
+    metrics = geometry.compute_gradient_metrics(
+        maps.reshape(24, 600),
+        shape,
+        axes,
+    )
+
+    for metric, point in zip(metrics, np.ndindex(shape), strict=True):
         slopes = []
         for axis in axes:
             low = list(point)
@@ -164,6 +182,4 @@ def test_gradient_equals_its_definition(axes, rng) -> None:
             high[axis] = min(point[axis] + 1, shape[axis] - 1)
             difference = maps[tuple(high)] - maps[tuple(low)]
             slopes.append(difference / (high[axis] - low[axis]))
-        expected.append(np.inner(slopes, slopes))
-    found = geometry.compute_gradient_metrics(values, shape, axes)
-    np.testing.assert_allclose(found, expected)
+        assert_allclose(metric, np.inner(slopes, slopes))

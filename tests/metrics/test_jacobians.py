@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tfcomp.metrics.jacobians import (
     compute_difference_jacobians,
@@ -20,55 +21,27 @@ def conv() -> keras.Model:
     keras.utils.set_random_seed(0)
     layers = keras.layers
     factors = keras.Input((2,))
-    hidden = layers.Dense(
-        12,
-        activation="tanh",
-    )(factors)
+    hidden = layers.Dense(12, "tanh")(factors)
     pixel = layers.Reshape((1, 1, 12))(hidden)
-    first = layers.Conv2DTranspose(
-        6,
-        3,
-        activation="relu",
-    )(pixel)
-    second = layers.Conv2DTranspose(
-        4,
-        4,
-        2,
-        "same",
-        activation="relu",
-    )(first)
-    image = layers.Conv2DTranspose(
-        1,
-        3,
-        padding="same",
-    )(second)
-    outputs = {
-        "hidden": hidden,
-        "conv": first,
-        "image": image,
-    }
-    return keras.Model(factors, outputs)
+    first = layers.Conv2DTranspose(6, 3, activation="relu")(pixel)
+    image = layers.Conv2DTranspose(1, 4, 2, "same")(first)
+    return keras.Model(
+        factors,
+        {
+            "hidden": hidden,
+            "conv": first,
+            "image": image,
+        },
+    )
 
 
 @pytest.fixture(scope="module")
 def mlp() -> keras.Model:
     keras.utils.set_random_seed(0)
     factors = keras.Input((3,))
-    first = keras.layers.Dense(
-        9,
-        activation="gelu",
-    )(factors)
-    second = keras.layers.Dense(
-        7,
-        activation="sigmoid",
-    )(first)
-    return keras.Model(
-        factors,
-        {
-            "first": first,
-            "second": second,
-        },
-    )
+    first = keras.layers.Dense(9, "gelu")(factors)
+    second = keras.layers.Dense(7, "sigmoid")(first)
+    return keras.Model(factors, {"first": first, "second": second})
 
 
 def make_factors(
@@ -93,32 +66,34 @@ def test_equals_batch_jacobian(name, request) -> None:
     """The definition takes one backward pass per unit."""
     model = request.getfixturevalue(name)
     factors = make_factors(5, model.input_shape[1])
+
+    jacobians = compute_stage_jacobians(model, factors)
+    alone = compute_stage_jacobians(model, factors[3:4])  # rows do not mix
+
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(factors)
         flat = {}
-        for stage, h in model(factors).items():
-            flat[stage] = keras.layers.Flatten()(h)
-
-    found = compute_stage_jacobians(model, factors)
-    alone = compute_stage_jacobians(model, factors[3:4])  # rows do not mix
-    assert list(found) == list(flat)
-    for stage, h in flat.items():
-        slow = tape.batch_jacobian(h, factors)
-        np.testing.assert_allclose(found[stage], slow, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(alone[stage][0], slow[3], atol=1e-6)
+        for stage, outputs in model(factors).items():
+            flat[stage] = keras.layers.Flatten()(outputs)
+    assert list(jacobians) == list(flat)
+    for stage, outputs in flat.items():
+        expected = tape.batch_jacobian(outputs, factors)
+        assert_allclose(jacobians[stage], expected, rtol=1e-4, atol=1e-6)
+        assert_allclose(alone[stage][0], expected[3], atol=1e-6)
 
 
 def test_dynamic_batch_keeps_units_static(conv) -> None:
-    spec = tf.TensorSpec([None, 2], tf.float32)
     compute = tf.function(
         lambda f: compute_stage_jacobians(conv, f),
-        input_signature=[spec],
+        input_signature=[tf.TensorSpec([None, 2], tf.float32)],
     )
     factors = make_factors(4)
+
     shapes = compute.get_concrete_function().output_shapes
+
     assert shapes["conv"].as_list()[1:] == [3 * 3 * 6, 2]
     expected = compute_stage_jacobians(conv, factors)["image"]
-    np.testing.assert_allclose(compute(factors)["image"], expected, atol=1e-6)
+    assert_allclose(compute(factors)["image"], expected, atol=1e-6)
 
 
 def test_odd_stages() -> None:
@@ -135,7 +110,8 @@ def test_odd_stages() -> None:
         }
 
     factors = make_factors(3)
-    found = compute_stage_jacobians(stage_fn, factors)
+    jacobians = compute_stage_jacobians(stage_fn, factors)
+
     slopes = tf.cos(factors)
     expected = {
         "factors": [np.eye(2)] * 3,
@@ -145,34 +121,44 @@ def test_odd_stages() -> None:
         "constant": np.zeros((3, 3, 2)),
     }
     for stage, jacobian in expected.items():
-        np.testing.assert_allclose(found[stage], jacobian, atol=1e-6)
-    alone = compute_stage_jacobians(lambda f: {"h": tf.ones([3, 5])}, factors)
-    np.testing.assert_array_equal(alone["h"], np.zeros((3, 5, 2)))
+        assert_allclose(jacobians[stage], jacobian, atol=1e-6)
+
+
+def test_a_model_of_a_constant() -> None:
+    factors = make_factors(3)
+    jacobians = compute_stage_jacobians(
+        lambda f: {"h": tf.ones([3, 5])}, factors
+    )
+    assert_array_equal(jacobians["h"], np.zeros((3, 5, 2)))
 
 
 def test_differences_are_one_sided_at_the_border() -> None:
     factors = tf.constant([[0.0, 0.9], [0.5, 1.0], [0.2, 0.0]])
     levels = np.linspace(0, 1, 11)
-    found = compute_difference_jacobians(square, factors, [levels, levels])
+
+    jacobians = compute_difference_jacobians(square, factors, [levels, levels])
+
     slopes = tf.constant([[0.1, 1.8], [1.0, 1.9], [0.4, 0.1]])
-    expected = tf.linalg.diag(slopes)
-    np.testing.assert_allclose(found["h"], expected, atol=1e-5)
+    assert_allclose(jacobians["h"], tf.linalg.diag(slopes), atol=1e-5)
 
 
 def test_differences_between_uneven_levels() -> None:
     factors = tf.constant([[1.0, 7.0], [2.0, 7.0], [5.0, 7.0]])
     levels = [np.array([1, 2, 5]), np.array([7])]
-    found = compute_difference_jacobians(square, factors, levels)["h"]
+
+    jacobians = compute_difference_jacobians(square, factors, levels)["h"]
+
     slopes = [(4 - 1) / 1, (25 - 1) / 4, (25 - 4) / 3]
-    np.testing.assert_allclose(found[:, 0, 0], slopes, rtol=1e-6)
-    np.testing.assert_array_equal(found[:, 1, 1], 0)  # no neighbor
+    assert_allclose(jacobians[:, 0, 0], slopes, rtol=1e-6)
+    assert_array_equal(jacobians[:, 1, 1], 0)  # no neighbor
 
 
 def test_metrics_resolve_what_float32_products_lose() -> None:
     weights = tf.constant([[1.0, 0.0], [1.0, 1e-5]])
     g = compute_stage_metrics(lambda f: {"h": f @ weights}, make_factors(1))
     determinant = np.linalg.det(g["h"][0])
-    np.testing.assert_allclose(determinant, 1e-10, rtol=1e-3)
+
+    assert_allclose(determinant, 1e-10, rtol=1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 9])
@@ -185,14 +171,14 @@ def test_batches_trace_once_and_lose_nothing(count) -> None:
         return compute_stage_metrics(make_code, f)
 
     factors = make_factors(count)
-    found = stages.evaluate_in_batches(
+    metrics = stages.evaluate_in_batches(
         compute,
         factors.numpy(),
         batch_size=4,
     )
     assert len(traces) == 1
     expected = compute_stage_metrics(make_code, factors)["code"]
-    np.testing.assert_allclose(found["code"], expected, rtol=1e-6)
+    assert_allclose(metrics["code"], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -211,4 +197,5 @@ def test_one_call_takes_what_memory_allows(
     memory = gigabytes << 30
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
     monkeypatch.setattr(stages, "count_device_memory", lambda: memory)
+
     assert stages.choose_batch_size(units, 784) == batch_size

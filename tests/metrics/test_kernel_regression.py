@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from pytest import approx
 
 from tests.metrics.planted import hold_out, make_bumps, make_grid
 from tfcomp.metrics import kernel_regression as kr
@@ -26,7 +28,7 @@ def fit(
     return kr.fit_kernels(factors, {"outputs": outputs}, is_ood)["outputs"]
 
 
-def radial(steps: np.ndarray) -> float:
+def compute_radial(steps: np.ndarray) -> float:
     distance = np.sqrt(3) * np.linalg.norm(steps)
     return (1 + distance) * np.exp(-distance)
 
@@ -36,22 +38,19 @@ def radial(steps: np.ndarray) -> float:
     [
         ("additive", lambda steps: np.exp(-(steps**2) / 2).mean()),
         ("product", lambda steps: np.exp(-(steps**2) / 2).prod()),
-        ("radial", radial),
+        ("radial", compute_radial),
     ],
 )
 def test_kernels_equal_double_loops(kernel, define) -> None:
     scales = np.array([0.5, 2.0])
     rows = GRID[::7]
     columns = GRID[::5]
-    found = kr.make_kernel(
-        kernel,
-        rows,
-        columns,
-        scales,
-    )
-    for i, j in np.ndindex(found.shape):
-        expected = define((rows[i] - columns[j]) / scales)
-        assert found[i, j] == pytest.approx(expected)
+
+    values = kr.make_kernel(kernel, rows, columns, scales)
+
+    for i, j in np.ndindex(values.shape):
+        steps = (rows[i] - columns[j]) / scales
+        assert values[i, j] == approx(define(steps))
 
 
 @pytest.mark.parametrize("pixels", [3, 400])
@@ -60,33 +59,24 @@ def test_leave_one_out_equals_refits(pixels, monkeypatch, rng) -> None:
     monkeypatch.setattr(kr, "SCALES", (2.0,))
     monkeypatch.setattr(kr, "RIDGES", (ridge,))
     points = make_grid(5, 5)
-    targets = rng.normal(size=(len(points), pixels)) + 2
-    nothing = np.zeros(len(points), bool)
-    found = fit(targets, points, nothing)["product"]
+    targets = rng.normal(size=(25, pixels)) + 2
 
-    gram = kr.make_kernel(
-        "product",
-        points,
-        points,
-        [2.0, 2.0],
-    )
+    estimate = fit(targets, points, np.zeros(25, bool))["product"]
+
     # An intercept is a last row and column of ones: the weights sum to 0.
-    system = np.pad(
-        gram,
-        (0, 1),
-        constant_values=1.0,
-    )
+    gram = kr.make_kernel("product", points, points, [2.0, 2.0])
+    system = np.pad(gram, (0, 1), constant_values=1.0)
     system[-1, -1] = -ridge
-    known = np.pad(targets, [(0, 1), (0, 0)])
+    values = np.pad(targets, [(0, 1), (0, 0)])
     error = 0.0
-    for i in range(len(points)):
-        kept = np.arange(len(system)) != i
-        refit = system[np.ix_(kept, kept)] + ridge * np.eye(len(points))
-        weights = np.linalg.solve(refit, known[kept])
+    for i in range(25):
+        kept = np.arange(26) != i
+        refit = system[np.ix_(kept, kept)] + ridge * np.eye(25)
+        weights = np.linalg.solve(refit, values[kept])
         error += np.sum((system[i, kept] @ weights - targets[i]) ** 2)
     total = np.sum((targets - targets.mean(axis=0)) ** 2)
-    assert found.r2_id == pytest.approx(1 - error / total)
-    assert found.r2_ood is None
+    assert estimate.r2_id == approx(1 - error / total)
+    assert estimate.r2_ood is None
 
 
 def test_a_planted_additive_function_is_recovered() -> None:
@@ -94,6 +84,7 @@ def test_a_planted_additive_function_is_recovered() -> None:
     of_x, of_y = np.random.default_rng(6).normal(size=(2, SIZE, 8))
     x, y = GRID.astype(int).T
     fits = fit(4 + of_x[x] + of_y[y])
+
     assert fits["additive"].r2_ood > 0.999
     assert fits["additive"].r2_id > 0.999
     assert fits["product"].r2_ood < 0.7
@@ -102,14 +93,17 @@ def test_a_planted_additive_function_is_recovered() -> None:
 
 def test_ood_outputs_and_units_change_nothing_but_the_score(rng) -> None:
     outputs = BUMPS.copy()
-    first = fit(outputs)
     outputs[IS_OOD] = rng.normal(size=(9, SIZE, SIZE))
-    second = fit(outputs, GRID * [0.25, 90] + [-1, 30])
-    for expected, found in zip(first.values(), second.values(), strict=True):
-        assert found.scales == expected.scales
-        assert found.ridge == expected.ridge
-        assert found.r2_id == pytest.approx(expected.r2_id)
-        assert abs(found.r2_ood - expected.r2_ood) > 1e-3
+
+    fits = fit(BUMPS)
+    changed = fit(outputs, GRID * [0.25, 90] + [-1, 30])
+
+    for kernel, estimate in fits.items():
+        other = changed[kernel]
+        assert other.scales == estimate.scales
+        assert other.ridge == estimate.ridge
+        assert other.r2_id == approx(estimate.r2_id)
+        assert abs(other.r2_ood - estimate.r2_ood) > 1e-3
 
 
 @pytest.mark.parametrize(
@@ -123,12 +117,9 @@ def test_ood_outputs_and_units_change_nothing_but_the_score(rng) -> None:
     ids=["black", "gray", "broken", "one ID point"],
 )
 def test_nothing_to_explain_gives_none(outputs, is_ood) -> None:
-    for found in fit(
-        outputs,
-        is_ood=is_ood,
-    ).values():
-        assert found.r2_id is None
-        assert found.r2_ood is None
+    for estimate in fit(outputs, is_ood=is_ood).values():
+        assert estimate.r2_id is None
+        assert estimate.r2_ood is None
 
 
 # Interpolation
@@ -151,13 +142,12 @@ def truth(rng) -> np.ndarray:
 )
 def test_edges_of_gaps(shift, rows, edges, fractions) -> None:
     gap = np.roll(GAP, shift)
-    found_rows, found_edges, found_fractions = find_edges(
-        gap,
-        cycle=8,
-    )
-    assert found_rows.tolist() == rows
-    assert found_edges.tolist() == [edges] * 3
-    np.testing.assert_allclose(found_fractions, fractions)
+
+    gap_rows, gap_edges, gap_fractions = find_edges(gap, cycle=8)
+
+    assert gap_rows.tolist() == rows
+    assert gap_edges.tolist() == [edges] * 3
+    assert_allclose(gap_fractions, fractions)
     # An open curve has no gap at its end.
     assert len(find_edges(gap)[0]) == (0 if shift else 3)
 
@@ -175,28 +165,30 @@ def test_weights_tell_a_blend_from_copies(truth, weights, expected) -> None:
     outputs = truth.copy()
     for row, weight in zip((2, 3, 4), weights, strict=True):
         outputs[row] = (1 - weight) * truth[1] + weight * truth[5]
+
     scores = compute_interpolation(outputs, truth, GAP)
-    np.testing.assert_allclose(scores.weights[:, 1], weights, atol=1e-9)
-    np.testing.assert_allclose(scores.r2, 1)
     summary = summarize_interpolation(scores)
-    assert summary["interpolation_r2"] == pytest.approx(1)
+
+    assert_allclose(scores.weights[:, 1], weights, atol=1e-9)
+    assert_allclose(scores.r2, 1)
+    assert summary["interpolation_r2"] == approx(1)
     assert summary["truth_r2"] < 0.95
-    # By hand, in halves of a weight: of -1/4, 0, 1/4 about one half.
-    by_hand = 1 - np.sum((weights - FRACTIONS) ** 2) / (2 * 0.25**2)
-    assert summary["weight_r2"] == pytest.approx(by_hand)
-    assert by_hand == pytest.approx(expected)
+    # In halves of a weight: of -1/4, 0, 1/4 about one half.
+    assert summary["weight_r2"] == approx(expected)
 
 
 def test_planted_interpolator(truth) -> None:
     outputs = interpolate_edges(truth, GAP)
     scores = compute_interpolation(outputs, truth, GAP)
-    np.testing.assert_allclose(scores.linear_r2, 1)
+    assert_allclose(scores.linear_r2, 1)
 
 
 def test_no_interpolation(truth) -> None:
     """Of blank outputs, and of a curve without a gap."""
     blank = compute_interpolation(0 * truth, truth, GAP)
+
     assert summarize_interpolation(blank)["interpolation_r2"] is None
+
     scores = compute_interpolation(truth, truth, np.zeros(8, bool))
     assert scores.weights.shape == (0, 2)
     assert set(summarize_interpolation(scores).values()) == {None}

@@ -1,11 +1,11 @@
 """Metrics of models whose answer is known."""
 
 import json
-import math
 
 import keras
 import numpy as np
 import pytest
+from pytest import approx
 
 from tests.metrics.conftest import render_truth
 from tfcomp.metrics import (
@@ -13,8 +13,6 @@ from tfcomp.metrics import (
     interpolation,
     manifolds,
     references,
-    scores,
-    superposition,
 )
 from tfcomp.metrics.registry import find_limits, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
@@ -33,15 +31,6 @@ def kill(f):
     return keras.ops.where(is_dead[:, None], 0.0, 3.0 * f)
 
 
-def fade(f):  # a perfect bump, at contrast .2 inside of the region
-    places = np.arange(-8.0, 24.0)
-    x = keras.ops.exp(-0.5 * (f[:, :1] - places) ** 2)
-    y = keras.ops.exp(-0.5 * (f[:, 1:] - places) ** 2)
-    is_inside = keras.ops.all((f >= 3) & (f <= 12), axis=1)
-    contrast = keras.ops.where(is_inside, 0.2, 1.0)
-    return contrast[:, None, None] * x[:, :, None] * y[:, None, :]
-
-
 def turn(factors):
     angle = factors * np.pi / 180
     circle = [keras.ops.cos(angle), keras.ops.sin(angle)]
@@ -54,7 +43,7 @@ def jump(factors):  # to the other side and back, within the gap
     return keras.ops.concatenate([turn(factors), up - down], axis=1)
 
 
-EVEN, GROWING, FOLDED, DYING, FADING = (f"stage_{i}" for i in range(5))
+EVEN, GROWING, FOLDED, DYING = (f"stage_{i}" for i in range(4))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +54,6 @@ def true_study(make_study) -> RunAnalysis:
         stage_1=grow,
         stage_2=fold,
         stage_3=kill,
-        stage_4=fade,
     )
 
 
@@ -80,15 +68,18 @@ def turning(make_turned) -> RunAnalysis:
 
 def test_border_of_fading_images(make_study, true_study) -> None:
     study = make_study("fading")
+
     fading = references.measure_border(study)
+
     assert fading["border_rank_correlation"] > 0.95
     # The region is 10 wide: distances 1 to 5, of images 1/6 fainter each.
     expected = (np.arange(1, 6) / 6) ** 2
-    assert fading["border_relative_mse"] == pytest.approx(expected, rel=1e-4)
+    assert fading["border_relative_mse"] == approx(expected, rel=1e-4)
+
     # No error at all has no ranks.
     perfect = references.measure_border(true_study)
     assert perfect["border_rank_correlation"] is None
-    assert perfect["border_relative_mse"] == pytest.approx([0] * 5, abs=1e-9)
+    assert perfect["border_relative_mse"] == approx([0] * 5, abs=1e-9)
 
     study.border_distance[study.border_distance == 2] = 1  # none is that far
     lacks = references.measure_border(study)["border_relative_mse"]
@@ -110,37 +101,25 @@ def test_spread_of_log_volumes(true_study) -> None:
         "_ood": is_ood,
     }
     for name, points in subsets.items():
-        spread = pytest.approx(x[points].std() / 4, rel=1e-4)
+        spread = approx(x[points].std() / 4, rel=1e-4)
         assert rows[GROWING][f"log_volume_sd{name}"] == spread
         even = rows[EVEN][f"log_volume_sd{name}"]
-        assert even == pytest.approx(0, abs=1e-5)
+        assert even == approx(0, abs=1e-5)
     difference = (x[is_ood].mean() - x[~is_ood].mean()) / 4
-    found = rows[GROWING]["log_volume_difference"]
-    assert found == pytest.approx(difference, abs=1e-5)
+    value = rows[GROWING]["log_volume_difference"]
+    assert value == approx(difference, abs=1e-5)
 
     volume = np.log(np.abs(x - 7.5))
     distance = np.abs(volume - np.median(volume[~is_ood]))
     for name in ("id", "ood"):
         key = f"log_volume_median_deviation_{name}"
         median = np.median(distance[subsets[f"_{name}"]])
-        assert rows[FOLDED][key] == pytest.approx(median, rel=1e-4)
+        assert rows[FOLDED][key] == approx(median, rel=1e-4)
         # Few dead points do not move it.
-        assert rows[DYING][key] == pytest.approx(0, abs=1e-5)
+        assert rows[DYING][key] == approx(0, abs=1e-5)
     assert rows[DYING]["log_volume_sd_ood"] > 0.1
     assert rows[DYING]["floor_fraction_ood"] > 0
     assert rows[DYING]["floor_fraction_id"] == 0
-
-
-def test_fading_is_no_warp_per_contrast(true_study) -> None:
-    raw = geometry.measure_volume_spread(true_study)
-    rows = geometry.measure_volume_per_contrast(true_study)
-    name = "median_deviation_ood"
-    faded = pytest.approx(-2 * math.log(0.2), rel=1e-3)
-    assert raw[FADING][f"log_volume_{name}"] == faded
-    key = f"log_volume_per_contrast_{name}"
-    assert rows[FADING][key] == pytest.approx(0, abs=1e-3)
-    sd = rows[FADING]["log_volume_per_contrast_sd"]
-    assert sd == pytest.approx(0, abs=1e-3)
 
 
 def test_the_published_factorization(make_study) -> None:
@@ -152,12 +131,15 @@ def test_the_published_factorization(make_study) -> None:
     metrics = compute_metrics(study)
     stage = study.stages.index("stage_0")
     score = metrics["factorization_gradient_ratio_of_means"][stage]
-    assert score == pytest.approx(1 - 20 / 50)  # of g = [[25, 20], [20, 25]]
+
+    assert score == approx(1 - 20 / 50)  # of g = [[25, 20], [20, 25]]
     # A product of a kernel of x and one of y.
     assert metrics["schmidt_centered_explained_1"] > 0.9
+
     # All names are declared, and all values are plain.
     declared = {m.name for m in list_metrics("stages", "run", "stage")}
     assert metrics.keys() - {"stages"} <= declared
+
     json.dumps(
         metrics,
         allow_nan=False,
@@ -177,40 +159,26 @@ def test_factors_in_other_units(make_study) -> None:
         )
     )
     assert rows["stage_0"]["factorization"] > 0.98
-    assert rows["stage_0"]["worst_pair_factorization"] == pytest.approx(0)
+    assert rows["stage_0"]["worst_pair_factorization"] == approx(0)
     assert rows["stage_0"]["chance_factorization"] == 0
     assert rows["image"]["chance_factorization"] > 0.9
-
-
-def test_sharing_and_peaks(make_study) -> None:
-    flags = ("--grid_size=20", "--region=square:4-15")
-    study = make_study("two memories", *flags)
-    numbers = superposition.measure_sharing(study)
-    assert numbers["sharing_far_r2_centered"] == pytest.approx(1)
-    assert numbers["rival_far_r2_centered"] < 0.1
-    assert numbers["single_far_r2_centered"] < 0.7
-    peaks = scores.measure_peaks(study)
-    assert peaks["multiple_peaks_ood"] > 0.8
-    assert peaks["multiple_peaks_id"] == 0
-
-    truth = make_study("truth", *flags)
-    numbers = superposition.measure_sharing(truth)
-    assert numbers["sharing_far_r2_centered"] < 0.1
-    assert scores.measure_peaks(truth)["multiple_peaks_ood"] == 0
 
 
 def test_interpolation_of_edges(make_turned, turning) -> None:
     study = make_turned("interpolated")
     numbers = interpolation.measure_interpolation(study)
     for name in ("edge_r2", "edge_r2_min", "edge_linear_r2", "edge_weight_r2"):
-        assert numbers[name] == pytest.approx(1, abs=1e-3)
+        assert numbers[name] == approx(1, abs=1e-3)
     truth_r2 = numbers["edge_truth_r2"]
+
     assert 0 < truth_r2 < 0.9
+
     # A network that turns the digit scores what the true images score.
     rotating = interpolation.measure_interpolation(turning)
-    assert rotating["edge_r2"] == pytest.approx(truth_r2, abs=1e-3)
+    assert rotating["edge_r2"] == approx(truth_r2, abs=1e-3)
     # Its weights are nearly linear; R² on the edges tells it from a blend.
     assert rotating["edge_weight_r2"] < 0.96
+
     # Negative images are worse than no image.
     negative = make_turned(lambda dataset: -render_truth(dataset))
     below = interpolation.measure_interpolation(negative)["edge_linear_r2"]
@@ -219,7 +187,7 @@ def test_interpolation_of_edges(make_turned, turning) -> None:
 
 def test_jump_in_the_gap(turning) -> None:
     rows = manifolds.measure_gap(turning)
-    assert rows["stage_0"]["gap_max_speed"] == pytest.approx(1, abs=1e-2)
+    assert rows["stage_0"]["gap_max_speed"] == approx(1, abs=1e-2)
     assert rows["stage_1"]["gap_max_speed"] > 5
 
 
@@ -230,6 +198,7 @@ def test_metrics_without_a_meaning_are_absent(make_study, turning) -> None:
     metrics = compute_metrics(make_study("truth", "--region=none"))
     for name in ("alignment_factorized", "border_relative_mse", "edge_r2"):
         assert name not in metrics
+
     assert metrics["log_volume_sd_ood"] == [None]
     assert metrics["log_volume_sd"] != [None]
 

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
@@ -46,17 +47,17 @@ def test_components_equal_those_of_another_library(units, rng) -> None:
     assert pca.explained.sum() == pytest.approx(1)
     scale = np.sqrt(activations.var(axis=0).sum())
     distances = pdist(activations) / scale
-    np.testing.assert_allclose(pdist(pca.features), distances, rtol=1e-4)
+    assert_allclose(pdist(pca.features), distances, rtol=1e-4)
 
     count = min(3, units)
     kept = compute_pca(activations, count)
     reference = PCA(count).fit(activations)
     shares = reference.explained_variance_ratio_
-    np.testing.assert_allclose(kept.explained, shares, atol=1e-5)
+    assert_allclose(kept.explained, shares, atol=1e-5)
     expected = reference.transform(activations) / scale
     largest = np.argmax(np.abs(expected), axis=0)
     signs = np.sign(expected[largest, range(count)])
-    np.testing.assert_allclose(kept.features, expected * signs, atol=1e-3)
+    assert_allclose(kept.features, expected * signs, atol=1e-3)
 
 
 @pytest.mark.parametrize("periodic", [False, True])
@@ -74,8 +75,8 @@ def test_speed_and_turning_equal_loops(periodic, rng) -> None:
             length = np.nan
         if not periodic and i in (0, 8):
             turning = np.nan
-        np.testing.assert_allclose(speed[i], length)
-        np.testing.assert_allclose(angle[i], turning)
+        assert_allclose(speed[i], length)
+        assert_allclose(angle[i], turning)
 
 
 def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
@@ -85,6 +86,7 @@ def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
         IN_GAP,
         periodic=True,
     )
+
     assert ratios == {name: pytest.approx(1) for name in NAMES}
     assert all(type(value) is float for value in ratios.values())
 
@@ -125,8 +127,10 @@ def test_there_is_no_ratio(activations, is_gap) -> None:
 @pytest.mark.parametrize("units", [3, 100])
 def test_dead_stage_has_no_components_and_is_not_embedded(units) -> None:
     dead = compute_pca(np.full((20, units), 0.3, np.float32))
+
     assert not dead.features.any()
     assert not dead.explained.any()
+
     embedded = manifolds.compute_umaps({"dead": dead})["dead"]
     assert embedded.shape == (20, 2)
     assert np.isnan(embedded).all()
@@ -158,6 +162,7 @@ def test_umap_keeps_neighbors_and_is_reproducible(
             "other": pca,
         }
     ).values()
+
     assert first.shape == (12, 2)
     assert (
         trustworthiness(
@@ -167,7 +172,7 @@ def test_umap_keeps_neighbors_and_is_reproducible(
         )
         > 0.95
     )
-    np.testing.assert_array_equal(again, first)
+    assert_array_equal(again, first)
 
 
 FAKE = """
@@ -208,5 +213,6 @@ def test_one_process_serves_all_and_ends_with_one_line(
             manifolds.embed_elsewhere([points])
         return
     maps = manifolds.embed_elsewhere([points, points + 1])
-    np.testing.assert_array_equal(maps[1], maps[0] + 1)
+
+    assert_array_equal(maps[1], maps[0] + 1)
     assert maps[0][0, 0] not in (0, os.getpid())

@@ -7,6 +7,7 @@ having learned true bumps of sigma 1 everywhere else.
 import numpy as np
 import pytest
 import scipy.optimize
+from pytest import approx
 from scipy.ndimage import gaussian_filter
 
 from tests.metrics import planted
@@ -79,7 +80,7 @@ def plant_nearest_memory() -> np.ndarray:
 
 def plant_random_memories() -> np.ndarray:
     rows = np.random.default_rng(0).integers(len(KNOWN), size=(len(POINTS), 22))
-    return np.array([KNOWN[chosen].sum(axis=0) for chosen in rows])
+    return np.array([KNOWN[memories].sum(axis=0) for memories in rows])
 
 
 def plant_noise() -> np.ndarray:
@@ -104,7 +105,8 @@ def fill(images: np.ndarray) -> np.ndarray:
 )
 def test_superposers_are_recognized(plant, expected) -> None:
     numbers = share(fill(plant()))
-    near = pytest.approx(expected, abs=0.02)
+    near = approx(expected, abs=0.02)
+
     assert numbers["sharing_far_r2_centered"] == near
     assert numbers["sharing_near_r2_centered"] == near
     assert numbers["rival_far_r2_centered"] < 0.05
@@ -125,8 +127,8 @@ def test_composers_are_no_superposers(sigma) -> None:
 
 def test_a_copy_of_one_memory_shares_one_factor() -> None:
     numbers = share(fill(plant_nearest_memory()))
-    assert numbers["sharing_far_r2_centered"] == pytest.approx(1)
-    assert numbers["single_far_r2_centered"] == pytest.approx(1)
+    assert numbers["sharing_far_r2_centered"] == approx(1)
+    assert numbers["single_far_r2_centered"] == approx(1)
 
 
 def share(outputs: np.ndarray) -> dict:
@@ -151,7 +153,9 @@ def share(outputs: np.ndarray) -> dict:
 )
 def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
     gram = kernels.compute_cosine_gram(fill(plant()))
+
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
+
     additive = numbers["alignment_additive_best"]
     assert low < additive - numbers["alignment_radial_best"] < high
 
@@ -160,8 +164,10 @@ def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
 def test_composers_have_a_radial_kernel(sigma) -> None:
     outputs = planted.make_bumps(GRID, SIZE, sigma)
     gram = kernels.compute_cosine_gram(outputs)
+
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
-    assert numbers["alignment_radial_best"] == pytest.approx(1, abs=1e-3)
+
+    assert numbers["alignment_radial_best"] == approx(1, abs=1e-3)
     assert numbers["alignment_radial_width"] == sigma
     assert numbers["alignment_additive_best"] < 0.9
 
@@ -185,37 +191,33 @@ def share_small(outputs: np.ndarray) -> dict[str, np.ndarray]:
 
 def test_scores_equal_their_definition(rng) -> None:
     outputs = SMALL_BUMPS + 0.1 * rng.random(SMALL_BUMPS.shape)
-    flat = outputs.reshape(len(SMALL_GRID), -1)
     row = 8  # x = 5, y = 6
+
+    r2 = share_small(outputs)
+
+    flat = outputs.reshape(len(SMALL_GRID), -1)
     target = flat[SMALL_OOD][row]
+    # A constant of either sign, in two rows.
+    gray = np.outer([1, -1], np.ones(len(target)))
 
     def explain(rows: np.ndarray) -> float:
-        # A constant of either sign, in two columns.
-        gray = np.outer([1, -1], np.ones(flat.shape[1]))
         columns = np.vstack([flat[rows], gray]).T
         error = scipy.optimize.nnls(columns, target)[1] ** 2
         return 1 - error / (target.var() * target.size)
 
     steps = np.abs(SMALL_GRID - [5, 6])
-    same_x = np.flatnonzero(~SMALL_OOD & (steps[:, 0] == 0))
-    same_y = np.flatnonzero(~SMALL_OOD & (steps[:, 1] == 0))
-    sharing = np.concatenate([same_x, same_y])
-    clear = np.flatnonzero(~SMALL_OOD & (steps > 3).all(axis=1))
-    distance = np.linalg.norm(steps[clear], axis=1).round(6)
-    rival = clear[
-        np.argsort(
-            distance,
-            kind="stable",
-        )
-    ][: len(sharing)]
+    same_x, same_y = ~SMALL_OOD & (steps == 0).T
+    sharing = same_x | same_y
+    distance = np.linalg.norm(steps, axis=1).round(6)
+    is_clear = ~SMALL_OOD & (steps > 3).all(axis=1)
+    distance[~is_clear] = np.inf
+    rival = np.argsort(distance, kind="stable")[: sharing.sum()]
     expected = {
         "sharing": explain(sharing),
         "rival": explain(rival),
         "single": max(explain(same_x), explain(same_y)),
     }
-    r2 = share_small(outputs)
-    for name in SETS:
-        assert r2[name][row] == pytest.approx(expected[name])
+    assert {name: r2[name][row] for name in SETS} == approx(expected)
 
 
 def test_what_has_no_score() -> None:
@@ -228,7 +230,9 @@ def test_what_has_no_score() -> None:
     lacks = SMALL_GRID[:, 0] == 9
     lacks[[blank, even, broken]] = True
     r2 = share_small(outputs)
+
     np.testing.assert_array_equal(np.isnan(r2["sharing"]), lacks[SMALL_OOD])
+
     nothing = np.zeros(SMALL_OOD.sum())
     numbers = summarize_sharing(r2, nothing, find_faint(outputs, SMALL_OOD))
     assert numbers["sharing_far_r2_centered"] is None
@@ -244,6 +248,7 @@ def test_small_grids_have_no_rival() -> None:
         planted.hold_out(grid, 2, 3),
         planted.make_space(6, 6),
     )
+
     assert np.isnan(r2["rival"]).all()
     assert np.isfinite(r2["sharing"]).all()
 
@@ -251,7 +256,9 @@ def test_small_grids_have_no_rival() -> None:
 def test_a_free_constant_explains_no_bump() -> None:
     inner = planted.hold_out(SMALL_GRID[SMALL_OOD], 6, 7)
     r2 = share_small(SMALL_BUMPS + 0.1)
+
     assert r2["sharing"][inner].max() < 0.5
+
     # No memory is of any use.
     even = np.where(SMALL_OOD[:, None, None], SMALL_BUMPS, 0.3)
-    assert share_small(even)["sharing"] == pytest.approx(0)
+    assert share_small(even)["sharing"] == approx(0)

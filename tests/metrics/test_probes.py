@@ -77,7 +77,7 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
     )
     transferred = ridge.fit(known, truth).predict(rows[IS_OOD])
 
-    found = probe(
+    scores = probe(
         activations,
         seed=3,
     )
@@ -85,7 +85,7 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
         "probe_r2_id": r2_score(truth, out_of_fold),
         "probe_r2_ood": r2_score(TARGETS[IS_OOD], transferred),
     }
-    assert found == pytest.approx(expected, abs=1e-6)
+    assert scores == pytest.approx(expected, abs=1e-6)
 
 
 def test_units_of_factors_change_nothing() -> None:
@@ -93,6 +93,7 @@ def test_units_of_factors_change_nothing() -> None:
     noise = 20 * make_noise(100)
     lopsided = make_linear(100) + noise * (1 + TARGETS[:, :1])
     expected = pytest.approx(probe(lopsided))
+
     assert probe(lopsided, TARGETS * [1, 1e-3]) == expected
 
 
@@ -111,8 +112,10 @@ def test_what_has_no_score_and_what_is_left_out() -> None:
         features,
         is_ood=NOTHING,
     )
+
     assert scores["probe_r2_id"] > 0.999
     assert scores["probe_r2_ood"] is None
+
     few = np.arange(len(TARGETS)) >= 9
     assert (
         probe(
@@ -121,9 +124,11 @@ def test_what_has_no_score_and_what_is_left_out() -> None:
         )
         == NO_SCORES
     )
+
     targets = TARGETS * [1, 0]  # one does not vary
     assert probe(features, targets)["probe_r2_ood"] > 0.999
     assert probe(features, targets[:, 1:]) == NO_SCORES
+
     features[3, 4] = np.nan
     assert probe(features) == NO_SCORES
 
@@ -136,6 +141,7 @@ def test_means_that_rounding_has_left(rng) -> None:
     gram = np.float32(compute_rows(rows, is_ood))
     gram = np.float64(gram + np.float32(1e-3))  # a mean that is not zero
     scores = probe_rows(gram, targets, is_ood)
+
     assert min(scores.values()) > 0.99
 
 
@@ -159,13 +165,15 @@ def test_participation_equals_the_definition(units, points, rng) -> None:
     stage = rng.normal(size=(NUM_POINTS, units)) * rng.uniform(size=units)
     weights = np.linalg.eigvalsh(np.cov(stage[points].T))
     expected = weights.sum() ** 2 / (weights**2).sum()
-    found = participate(1e-3 * stage + 1, points)
-    assert found == pytest.approx(expected, rel=1e-3)
+    ratio = participate(1e-3 * stage + 1, points)
+
+    assert ratio == pytest.approx(expected, rel=1e-3)
 
 
 def test_effective_rank_of_known_weights() -> None:
     weights = [[2.0, 2.0, 0.0], [5.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0] * 3]
     ranks = compute_effective_rank(np.array(weights))
+
     np.testing.assert_allclose(ranks, [2.0, 1.0, 3.0, 0.0])
     assert np.isnan(compute_effective_rank(np.array([1.0, np.nan])))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.metrics.planted import make_grid
 from tests.own_factors import TILES
@@ -29,13 +30,13 @@ def test_additive_is_least_squares_over_values(rng) -> None:
     weights = np.linalg.lstsq(design[known], flat[known], rcond=None)[0]
 
     effects = references.fit_effects(INDEX[known], TILES.shape, images[known])
-    np.testing.assert_allclose(effects[0], flat[known].mean(axis=0))
-    found = references.make_design(INDEX, TILES.shape) @ effects
-    np.testing.assert_allclose(found, design @ weights, atol=1e-9)
+    assert_allclose(effects[0], flat[known].mean(axis=0))
+    sums = references.make_design(INDEX, TILES.shape) @ effects
+    assert_allclose(sums, design @ weights, atol=1e-9)
     # A value that training lacks adds nothing to the others.
     lacks = INDEX[:, 3] != 2
     effects = references.fit_effects(INDEX[lacks], TILES.shape, images[lacks])
-    np.testing.assert_allclose(effects[-1], 0, atol=1e-9)
+    assert_allclose(effects[-1], 0, atol=1e-9)
 
 
 def test_nearest_has_fewest_differing_factors(rng) -> None:
@@ -105,15 +106,18 @@ def test_distance_against_all_pairs(name, share, rng) -> None:
     space = SPACES[name]
     is_ood = rng.random(np.prod(space.shape)) < share
     is_ood[0] = False
-    found = references.compute_border_distance(is_ood, space)
-    np.testing.assert_array_equal(found, measure_slowly(is_ood, space))
+    distance = references.compute_border_distance(is_ood, space)
+
+    assert_array_equal(distance, measure_slowly(is_ood, space))
 
 
 def test_correlation_of_planted_errors(rng) -> None:
     distance = np.array([0, 0, 1, 1, 2, 3])
     rising = np.array([9, 9, 0.1, 0.2, 0.5, 7])  # ID does not count
+
     assert correlate_with_distance(rising, distance) > 0.9
     assert correlate_with_distance(-rising, distance) < -0.9
+
     many = rng.integers(1, 9, 4000)
     assert abs(correlate_with_distance(rng.random(4000), many)) < 0.05
 
@@ -129,5 +133,5 @@ def test_correlation_of_planted_errors(rng) -> None:
     ],
 )
 def test_no_correlation(errors, distances) -> None:
-    found = correlate_with_distance(np.array(errors), np.array(distances))
-    assert found is None
+    correlation = correlate_with_distance(np.array(errors), np.array(distances))
+    assert correlation is None

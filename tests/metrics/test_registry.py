@@ -7,6 +7,7 @@ import pkgutil
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import tfcomp
 from tfcomp import metrics
@@ -42,10 +43,13 @@ def test_every_declaration_is_found_and_whole() -> None:
         for _, function in inspect.getmembers(module, inspect.isfunction):
             declared |= {m.name for m in registry.list_declared(function)}
     listed = registry.list_metrics()
+
     assert declared == {metric.name for metric in listed}
     assert len({metric.label for metric in listed}) == len(listed)
+
     for metric in listed:
-        assert metric.label and metric.function
+        assert metric.label
+        assert metric.function
         assert metric.about or not (metric.chart or metric.of == "image")
         assert metric.limits.low < metric.limits.high
         assert metric.chart is None or metric.of in ("stage", "stages")
@@ -156,9 +160,9 @@ def test_a_number_of_every_stage(make_study) -> None:
     assert study.layers.summary["stage_0"]["largest"] == 30.0
     assert study.layers.summary["image"]["largest"] is None
     view = views["stage_0"]
-    np.testing.assert_array_equal(view.factors, study.splits.grid)
-    np.testing.assert_array_equal(view.is_ood, study.splits.is_ood)
-    np.testing.assert_allclose(view.activations, 2.0 * study.splits.grid)
+    assert_array_equal(view.factors, study.splits.grid)
+    assert_array_equal(view.is_ood, study.splits.is_ood)
+    assert_allclose(view.activations, 2.0 * study.splits.grid)
     assert tabulate_stages(study, ["largest"])["stage_0"] == {"largest": 30.0}
     assert compute_metrics(study)["stages"] == study.stages
 
@@ -238,6 +242,7 @@ def test_numbers_outside_of_the_range_are_noted(
         range=(0, 1),
     )(lambda stage: value)
     summary = make_study("truth").layers.summary
+
     assert {row["mine"] for row in summary.values()} == {kept}
     assert words in capsys.readouterr().err
 

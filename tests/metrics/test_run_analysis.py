@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tfcomp import analyze
 from tfcomp.config.run_flags import parse_config
@@ -151,25 +152,32 @@ def test_groups_of_stages_keep_the_limit(make_study, monkeypatch) -> None:
 
 def test_metrics_of_a_part_of_the_grid(table) -> None:
     study = load(table, "--eval_points=20")
+
     assert not study.splits.is_complete
     assert not study.curves
+
     # Maps are of points of their own, and of none that does not exist.
     maps = study.for_maps
     assert np.isfinite(maps.error_ratio).all()
+
     existing = {*map(tuple, study.splits.all.factors)}
     assert existing >= {*map(tuple, maps.splits.grid)}
+
     for section in ("errors", "kernels"):
         for exhibit in MAKERS[section]([study]).exhibits:
             assert "schmidt" not in exhibit.name
     metrics = compute_metrics(study)
+
     assert "additive_share" not in metrics
     assert np.isfinite(metrics["factorization"]).all()
+
     # Grid steps to the nearest point that training may see.
     index = study.dataset.space.to_index(study.splits.grid)
     expected = np.maximum(index[:, 1] - 1, 0)
     kept = (index[:, 0] > 0) | (index[:, 1] > 2)  # the others miss neighbors
     distance = study.border_distance
-    np.testing.assert_array_equal(distance[kept], expected[kept])
+
+    assert_array_equal(distance[kept], expected[kept])
 
 
 def test_other_points_have_the_results_of_an_analysis_of_their_own(
@@ -184,13 +192,13 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
 
     alone = RunAnalysis(analysis.model, part.dataset)
     for stage, metric in alone.metrics.items():
-        np.testing.assert_allclose(part.metrics[stage], metric, rtol=1e-4)
+        assert_allclose(part.metrics[stage], metric, rtol=1e-4)
     images = alone.evaluation.images
-    np.testing.assert_allclose(part.evaluation.images, images, atol=1e-5)
+    assert_allclose(part.evaluation.images, images, atol=1e-5)
     for stage, (units, maps) in alone.shown_units.items():
         part_units, part_maps = part.shown_units[stage]
-        np.testing.assert_array_equal(part_units, units)
-        np.testing.assert_allclose(part_maps, maps, atol=1e-5)
+        assert_array_equal(part_units, units)
+        assert_allclose(part_maps, maps, atol=1e-5)
     # A complete grid is shown whole.
     for same in (analysis.for_maps, analysis.for_pairs):
         assert same is analysis
@@ -204,6 +212,8 @@ def test_no_results_are_written_into_the_run(smoke_run, tmp_path) -> None:
     for name in names:
         shutil.copy(Path(smoke_run.run_dir, name), tmp_path)
     command = ["analyze", str(tmp_path), "--sections=manifolds"]
+
     assert analyze.main(command) == 0
+
     written = {path.name for path in tmp_path.iterdir()} - names
     assert written == {"analysis", "projector", "projector_config.pbtxt"}

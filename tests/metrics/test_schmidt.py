@@ -1,10 +1,11 @@
 """Parts of kernels and of images: planted ones and the definitions."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from pytest import approx
 
 from tests.metrics.planted import make_bumps, make_grid
 from tfcomp.metrics import kernels, schmidt
@@ -18,57 +19,58 @@ def make_gram(count: int) -> np.ndarray:
     return rows @ rows.T
 
 
+def explain(
+    gram: np.ndarray,
+    grid: np.ndarray,
+    factors: list[int],
+) -> float:
+    """The share of the means over what all other factors do."""
+    count = len(grid)
+    first, second = np.divmod(np.arange(count**2), count)
+    pairs = np.hstack([grid[first][:, factors], grid[second][:, factors]])
+    _, cell = np.unique(
+        pairs,
+        axis=0,
+        return_inverse=True,
+    )
+    cell = cell.ravel()
+    means = np.bincount(cell, gram.ravel()) / np.bincount(cell)
+    return means[cell].var() / gram.var()
+
+
 def test_shares_equal_the_definition(rng) -> None:
     gram = make_gram(30)
-    terms = np.zeros((2, 30, 30))
-    for i, j in itertools.product(
-        range(30),
-        repeat=2,
-    ):
-        for factor in (0, 1):
-            values = GRID[:, factor]
-            rows = np.flatnonzero(values == values[i])
-            columns = np.flatnonzero(values == values[j])
-            terms[factor, i, j] = gram[np.ix_(rows, columns)].mean()
-    first, second = terms
-    rest = gram - first - second
-    anova = summarize_anova(3 * gram, GRID)
-    total = gram.var()
-    assert anova["anova_first"] == pytest.approx(first.var() / total)
-    assert anova["anova_second"] == pytest.approx(second.var() / total)
-    assert anova["anova_pairwise"] == pytest.approx(rest.var() / total)
 
+    anova = summarize_anova(3 * gram, GRID)
+
+    first = explain(gram, GRID, [0])
+    second = explain(gram, GRID, [1])
+    assert anova["anova_first"] == approx(first)
+    assert anova["anova_second"] == approx(second)
+    assert anova["anova_pairwise"] == approx(1 - first - second)
     order = rng.permutation(30)
     shuffled = summarize_anova(gram[np.ix_(order, order)], GRID[order])
-    assert shuffled == pytest.approx(anova)
+    assert shuffled == approx(anova)
 
 
 def test_orders_of_three_factors() -> None:
     grid = make_grid(2, 3, 2)
-    count = len(grid)
-    gram = make_gram(count)
-    first, second = np.divmod(np.arange(count**2), count)
-    pairs = np.hstack([grid[first], grid[second]])  # both arguments
+    gram = make_gram(len(grid))
 
-    def explain(factors: tuple[int, ...]) -> float:
-        """Variance of the means over what other factors do."""
-        columns = [*factors, *(factor + 3 for factor in factors)]
-        _, cell = np.unique(pairs[:, columns], axis=0, return_inverse=True)
-        cell = cell.ravel()
-        means = np.bincount(cell, gram.ravel()) / np.bincount(cell)
-        return means[cell].var() / gram.var()
+    anova = summarize_anova(gram, grid)
 
-    single = sum(map(explain, itertools.combinations(range(3), 1)))
-    both = sum(map(explain, itertools.combinations(range(3), 2)))
+    single = sum(explain(gram, grid, [factor]) for factor in range(3))
+    pairs = ([0, 1], [0, 2], [1, 2])
+    both = sum(explain(gram, grid, pair) for pair in pairs)
     expected = {
         "anova_single": single,
         "anova_pairwise": both - 2 * single,
         "anova_higher": 1 - both + single,
         "factorization_ratio": single,
     }
-    assert summarize_anova(gram, grid) == pytest.approx(expected)
+    assert anova == approx(expected)
     additive = summarize_anova(kernels.make_factorized_kernel(grid), grid)
-    assert additive["anova_single"] == pytest.approx(1)
+    assert additive["anova_single"] == approx(1)
 
 
 # Images
@@ -85,7 +87,7 @@ def test_marginals_against_loops(rng) -> None:
     for n, i, j in np.ndindex(images.shape):
         image = images[n]
         rest = image[i].mean() + image[:, j].mean() - image.mean()
-        assert parts[n, i, j] == pytest.approx(image[i, j] - rest)
+        assert parts[n, i, j] == approx(image[i, j] - rest)
 
 
 def test_r2_of_parts_equals_least_squares(rng) -> None:
@@ -96,8 +98,9 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
     scale = np.sum(part * true_part) / np.sum(part**2)
     error = np.sum((scale * part - true_part) ** 2)
     expected = 1 - error / np.sum(true_part**2)
-    found = compute_interaction_r2(images[..., None], truth[..., None])
-    assert found == pytest.approx(expected)
+    r2 = compute_interaction_r2(images[..., None], truth[..., None])
+
+    assert r2 == approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +117,8 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
     ],
 )
 def test_planted_images(images, truth, expected) -> None:
-    found = compute_interaction_r2(images, truth)
-    assert found == pytest.approx(expected, abs=1e-6)
+    r2 = compute_interaction_r2(images, truth)
+    assert r2 == approx(expected, abs=1e-6)
 
 
 # Schmidt decomposition
@@ -139,8 +142,9 @@ def test_values_equal_the_definition(sizes) -> None:
         realigned,
         compute_uv=False,
     )
-    found = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    values = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
+
+    assert_allclose(values, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e6])
@@ -156,9 +160,12 @@ def test_planted_ranks(name, rank, width, scale) -> None:
         width=width,
     )
     values = schmidt.compute_schmidt_values(gram, grid)
+
     assert (values > 1e-12 * values[0]).sum() == rank
+
     explained = schmidt.compute_explained_fraction(values)
-    assert explained[rank - 1] == pytest.approx(1)
+    assert explained[rank - 1] == approx(1)
+
     effective = schmidt.summarize_schmidt(gram, grid)["schmidt_effective_rank"]
     assert rank - 1 < effective <= rank + 1e-9
 
@@ -166,7 +173,9 @@ def test_planted_ranks(name, rank, width, scale) -> None:
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
 def test_blank_and_broken_kernels_give_none(value) -> None:
     gram = np.full((30, 30), value)
+
     assert set(schmidt.summarize_schmidt(gram, GRID).values()) == {None}
+
     with np.errstate(invalid="ignore"):
         anova = summarize_anova(gram, GRID)
     assert set(anova.values()) == {None}
@@ -186,11 +195,13 @@ def test_centering_equals_its_definition(rng) -> None:
     gram = rows @ rows.T
     rows = rows - rows.mean(axis=0)
     centered = rows @ rows.T
-    found = schmidt.center_kernel(gram)
-    np.testing.assert_allclose(found, centered, atol=1e-10)
+    kernel = schmidt.center_kernel(gram)
+
+    assert_allclose(kernel, centered, atol=1e-10)
+
     numbers = schmidt.summarize_schmidt(gram, GRID)
     expected = schmidt.summarize_schmidt(centered, GRID)
     for name in ("effective_rank", "explained_1", "explained_2"):
-        value = pytest.approx(expected[f"schmidt_{name}"])
+        value = approx(expected[f"schmidt_{name}"])
         assert numbers[f"schmidt_centered_{name}"] == value
         assert numbers[f"schmidt_{name}"] != value

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 import pytest
 import scipy.optimize
+from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
 
 from tests.metrics import planted
 from tests.own_factors import TILES
@@ -58,17 +60,21 @@ def summarize(
 
 def test_superposers_copiers_and_composers_are_told_apart() -> None:
     summary = summarize(SUPERPOSED)
-    assert summary["superposition_r2"] == pytest.approx(1)
-    assert summary["superposition_span_r2"] == pytest.approx(1)
+
+    assert summary["superposition_r2"] == approx(1)
+    assert summary["superposition_span_r2"] == approx(1)
     assert summary["conjunctive_r2"] < 0.3
     assert summary["conjunctive_span_r2"] < 0.5
+
     summary = summarize(planted.copy_nearest(BUMPS, GRID, IS_OOD))
-    assert summary["conjunctive_r2"] == pytest.approx(1)
-    assert summary["conjunctive_span_r2"] == pytest.approx(1)
+    assert summary["conjunctive_r2"] == approx(1)
+    assert summary["conjunctive_span_r2"] == approx(1)
     assert summary["superposition_r2"] < 0.5
+
     summary = summarize(BUMPS)  # of a composer
     assert summary["superposition_r2"] < 0.06
     assert summary["superposition_span_r2"] < 0.35
+
     far = summarize(
         BUMPS,
         min_distance=4,
@@ -99,13 +105,13 @@ def test_sharers_of_any_factor(rng, monkeypatch) -> None:
         means = np.stack([known[column].mean(axis=0) for column in shares.T])
         best = planted.explain(means, outputs[row])
         expected = planted.compute_r2(best, outputs[row])
-        assert scores.r2["superposition"][i] == pytest.approx(expected)
+        assert scores.r2["superposition"][i] == approx(expected)
 
         steps = np.abs(index[~is_ood] - index[row])
         steps[:, 2] = np.minimum(steps[:, 2], 5 - steps[:, 2])  # it is periodic
         steps[:, 3] = steps[:, 3] > 0  # and that one has no order
         nearest = np.linalg.norm(steps, axis=1).min()
-        assert scores.distance[i] == pytest.approx(nearest)
+        assert scores.distance[i] == approx(nearest)
 
 
 def test_unequal_weights_need_the_span() -> None:
@@ -113,7 +119,8 @@ def test_unequal_weights_need_the_span() -> None:
     x, y = GRID[IS_OOD].astype(int).T
     outputs[IS_OOD] = outputs[x * SIZE + 2] + outputs[13 * SIZE + y]
     summary = summarize(outputs)
-    assert summary["superposition_span_r2"] == pytest.approx(1)
+
+    assert summary["superposition_span_r2"] == approx(1)
     assert summary["superposition_r2"] < 0.8
 
 
@@ -124,11 +131,14 @@ def test_blank_outputs_have_no_score(rng) -> None:
     scores = compute(outputs)
     expected = np.arange(len(OOD_ROWS)) < 25
     r2 = scores.r2["superposition"]
-    np.testing.assert_array_equal(scores.is_blank, expected)
-    np.testing.assert_array_equal(np.isnan(r2), expected)
+
+    assert_array_equal(scores.is_blank, expected)
+    assert_array_equal(np.isnan(r2), expected)
+
     summary = summarize(outputs)
     assert summary["blank_fraction"] == 0.25
-    assert summary["superposition_r2"] == pytest.approx(1)
+    assert summary["superposition_r2"] == approx(1)
+
     summary = summarize(np.zeros_like(outputs))
     assert summary["blank_fraction"] == 1
     assert summary["superposition_r2"] is None
@@ -142,7 +152,9 @@ def test_broken_outputs_spoil_only_what_uses_them(value) -> None:
     is_spoiled = GRID[IS_OOD][:, 0] == 5
     is_spoiled[0] = True
     r2 = compute(outputs).r2["superposition"]
-    np.testing.assert_array_equal(np.isnan(r2), is_spoiled)
+
+    assert_array_equal(np.isnan(r2), is_spoiled)
+
     summary = summarize(np.full_like(outputs, value))
     assert summary["superposition_r2"] is None
     assert summary["blank_fraction"] == 0
@@ -158,35 +170,24 @@ def test_points_that_share_one_factor_alone() -> None:
         {1: 1.0},
     )
     scores = compute(outputs, is_ood)
-    np.testing.assert_allclose(scores.r2["superposition"], 1)
+
+    assert_allclose(scores.r2["superposition"], 1)
 
 
 def test_images_that_are_superposed(rng) -> None:
-    """Least squares on the means of what shares a level, less the point."""
+    """ID points are superposed of all others, OOD points as scored."""
     index = planted.make_grid(4, 5)
     outputs = rng.uniform(size=(20, 7))
     outputs[0] = 0
     is_ood = (index >= 2).all(axis=1)
+
     images, r2 = sp.superpose(index, outputs, is_ood)
+
     assert np.isnan(r2[0])
     for i in range(1, 20):
-        others = ~is_ood & (np.arange(20) != i)
-        means = []
-        for column in index.T:
-            shares = others & (column == column[i])
-            means.append(outputs[shares].mean(axis=0))
-        expected = planted.explain(np.stack(means), outputs[i])
-        np.testing.assert_allclose(images[i], expected)
-        share = planted.compute_r2(expected, outputs[i])
-        assert r2[i] == pytest.approx(share)
-    space = planted.make_space(4, 5)
-    scores = compute(
-        outputs,
-        is_ood,
-        index,
-        space,
-    )
-    np.testing.assert_allclose(r2[is_ood], scores.r2["superposition"])
+        assert r2[i] == approx(planted.compute_r2(images[i], outputs[i]))
+    scores = compute(outputs, is_ood, index, planted.make_space(4, 5))
+    assert_allclose(r2[is_ood], scores.r2["superposition"])
 
 
 # Sums with nonnegative weights
@@ -207,7 +208,8 @@ def test_spans_are_those_of_direct_least_squares(rng) -> None:
     known[1] = known[3]
     known[2] = 0.0
     target = rng.random(300)
-    expected = pytest.approx(explain(known, target), abs=1e-12)
+    expected = approx(explain(known, target), abs=1e-12)
+
     assert sp.make_span(known)(target) == expected
     assert sp.make_span(known[[2]])(target) == 0.0
     assert np.isnan(sp.make_span(known)(np.full(300, np.inf)))
@@ -218,8 +220,9 @@ def test_outputs_that_hardly_differ(apart, rng) -> None:
     """On both sides of where inner products are as good as singular."""
     known = rng.random(200) + apart * rng.random((20, 200))
     target = rng.random(200) + known[0]
-    found = sp.make_span(known)(target)
-    assert found == pytest.approx(explain(known, target), abs=1e-4)
+    r2 = sp.make_span(known)(target)
+
+    assert r2 == approx(explain(known, target), abs=1e-4)
 
 
 # Superposed codes
@@ -263,14 +266,16 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
         CODE_GRID,
         verbose=0,
     )
-    found = predict_superposed_inputs(model, SPLITS)
-    assert found.shape == (CODE_OOD.sum(), 2, 3, 4, 1)
-    for point, images in zip(CODE_GRID[CODE_OOD], found, strict=True):
+    predictions = predict_superposed_inputs(model, SPLITS)
+
+    assert predictions.shape == (CODE_OOD.sum(), 2, 3, 4, 1)
+
+    for point, images in zip(CODE_GRID[CODE_OOD], predictions, strict=True):
         shares = ~CODE_OOD[:, None] & (CODE_GRID == point)
         for image, rows in zip(images, shares.T, strict=True):
             if rows.any():
                 expected = outputs[rows].mean(axis=0)
-                np.testing.assert_allclose(image, expected, atol=1e-5)
+                assert_allclose(image, expected, atol=1e-5)
             else:  # all of x = 5 is held out
                 assert np.isnan(image).all()
 
@@ -284,4 +289,5 @@ def test_an_index_is_no_code() -> None:
     config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
+
     assert predict_superposed_inputs(model, dataset.splits) is None

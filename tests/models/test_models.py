@@ -1,7 +1,6 @@
 """Decoders: sizes, stages, precision, users' own models."""
 
 import doctest
-from types import ModuleType
 
 import keras
 import numpy as np
@@ -45,7 +44,7 @@ def make(*flags: str) -> keras.Model:
         (["--model=coordinate", "--width=256", "--depth=2"], 146_435),
     ],
 )
-def test_published_sizes(flags: list[str], weights: int) -> None:
+def test_published_sizes(flags, weights) -> None:
     trained = make(*flags).trainable_weights
     assert sum(np.prod(weight.shape) for weight in trained) == weights
 
@@ -59,10 +58,11 @@ TILED = (
 @pytest.mark.parametrize(
     "name", ["cnn", "mlp", "rotation", "low_rank", "hard_rendering"]
 )
-def test_images_are_of_the_size_of_the_data(name: str) -> None:
+def test_images_are_of_the_size_of_the_data(name) -> None:
     model = make(f"--model={name}", *TILED)
     points = TILES.grid()[::50]
     image = model.predict(points, verbose=0)
+
     assert image.shape == (len(points), 12, 16, 3)
     assert np.isfinite(image).all()
 
@@ -70,11 +70,14 @@ def test_images_are_of_the_size_of_the_data(name: str) -> None:
 def test_output_is_float32_under_mixed_precision() -> None:
     config = parse_config(SMALL)
     model = make_model(config, check_config(config), "mixed_bfloat16")
+
     assert model.get_layer("stage_0").compute_dtype == "bfloat16"
     assert model.get_layer("stage_0").variable_dtype == "float32"
+
     points = FACTORS + np.float32(1 / 3)  # which bfloat16 rounds
     outputs = make_stage_model(model)(points)
     assert outputs["image"].dtype == "float32"
+
     code = make_stage_model(make(*SMALL))(points)["code"]
     np.testing.assert_array_equal(outputs["code"], code)
     assert outputs["stage_0"].dtype == "bfloat16"
@@ -98,28 +101,32 @@ def test_output_is_float32_under_mixed_precision() -> None:
         (["--model=slots", "--groups=x+x,y"], "as in x_a[+]y_a,x_b[+]y_b"),
     ],
 )
-def test_rules_of_the_models(flags: list[str], message: str) -> None:
+def test_rules_of_the_models(flags, message) -> None:
     with pytest.raises(ConfigError, match=message):
         check_config(parse_config(flags))
     check_config(parse_config([*flags, "--model=mlp"]))
 
 
 def test_memory_of_this_machine_limits_runs_that_are_here(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch,
 ) -> None:
     monkeypatch.setattr(registry, "count_memory", lambda: 10**8)
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
+
     with pytest.raises(ConfigError, match="--grid_size must be smaller"):
         check_config(config)
+
     check_config(config, here=False)
     monkeypatch.setattr(registry, "count_memory", lambda: 10**6)
     with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
         make_sweep(parse_flags(["--depth=3"], define_flags()))
+
     flags = ["--depth=3", "--scheduler=tcp://there:1"]
     assert make_sweep(parse_flags(flags, define_flags())).items
 
 
 @pytest.mark.parametrize("module", [encodings, forced_rendering, pixels])
-def test_examples_of_layers(module: ModuleType) -> None:
+def test_examples_of_layers(module) -> None:
     results = doctest.testmod(module)
-    assert results.attempted > 0 and results.failed == 0
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import tfcomp
 from tests.datasets.own_tables import CLASSES, IMAGES
@@ -29,10 +30,14 @@ def make_decoder(dtype: Any = torch.float32) -> Any:
 @pytest.mark.parametrize(
     ("dtype", "inputs"), [(torch.float32, "values"), (torch.float64, "unit")]
 )
-def test_geometry_is_exact(dtype: Any, inputs: str) -> None:
+def test_geometry_is_exact(dtype, inputs) -> None:
     module = make_decoder(dtype)
     result = tfcomp.evaluate(
-        module, TABLE, "a:1,b:1", stages=["hidden.1"], inputs=inputs
+        module,
+        TABLE,
+        "a:1,b:1",
+        stages=["hidden.1"],
+        inputs=inputs,
     )
     grid = result.dataset.splits.grid
     scale = 1 / np.ptp(grid, axis=0) if inputs == "unit" else np.ones(3)
@@ -42,9 +47,8 @@ def test_geometry_is_exact(dtype: Any, inputs: str) -> None:
         slopes = torch.func.vmap(torch.func.jacrev(part))(given)
         slopes = slopes.detach().double().numpy() * scale
         expected = np.einsum("nki,nkj->nij", slopes, slopes)
-        np.testing.assert_allclose(
-            result.geometry(name), expected, rtol=1e-3, atol=1e-6
-        )
+        assert_allclose(result.geometry(name), expected, rtol=1e-3, atol=1e-6)
+
     assert not result.analysis.nondifferentiable
     assert result.analysis.interactions == {}
 
@@ -54,17 +58,29 @@ def test_a_module_is_as_before() -> None:
     module.train()
     module.hidden.eval()
     before = {name: p.clone() for name, p in module.state_dict().items()}
-    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
-    result = tfcomp.evaluate(module, table, stages=["hidden"])
+    table = FactorTable(
+        IMAGES,
+        CLASSES,
+        kinds=["categorical", "", ""],
+    )
+    result = tfcomp.evaluate(
+        module,
+        table,
+        stages=["hidden"],
+    )
+
     # Categories have no column.
     assert result.geometry("hidden").shape[1:] == (2, 2)
+
     call = TorchModule(module, ["hidden"])
     with pytest.raises(ValueError, match="cannot be called") as caught:
         call(np.zeros((2, 5), np.float32))
     assert "\n" not in str(caught.value)
-    assert module.training and module.drop.training
+    assert module.training
+    assert module.drop.training
     assert not module.hidden.training
     assert all(p.grad is None and p.requires_grad for p in module.parameters())
+
     for name, value in module.state_dict().items():
         assert torch.equal(value, before[name])
     assert not any(part._forward_hooks for part in module.modules())
@@ -86,7 +102,11 @@ def test_modules_of_other_forms() -> None:
             return factors, factors
 
     with pytest.raises(ValueError, match="no layer 'hiden', did you mean hid"):
-        tfcomp.evaluate(make_decoder(), TABLE, stages=["hiden"])
+        tfcomp.evaluate(
+            make_decoder(),
+            TABLE,
+            stages=["hiden"],
+        )
     with pytest.raises(ValueError, match="2 outputs"):
         tfcomp.evaluate(Pair(), TABLE)
 
@@ -105,10 +125,14 @@ def test_encoders_get_channels_first() -> None:
     colors = np.random.default_rng(0).random((24, 4, 5, 3), dtype=np.float32)
     table = FactorTable(colors, CLASSES)
     module = Encoder()
-    result = tfcomp.evaluate_encoder(module, table, codes=False)
+    result = tfcomp.evaluate_encoder(
+        module,
+        table,
+        codes=False,
+    )
     assert result.stages == ["conv", "latents", "image"]
     images = torch.from_numpy(table.draw(table.points)).permute(0, 3, 1, 2)
     with torch.no_grad():
         expected = module.conv(images).numpy().reshape(24, -1)
-    found = result.activations("conv").reshape(24, -1)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    activations = result.activations("conv").reshape(24, -1)
+    assert_allclose(activations, expected, atol=1e-6)

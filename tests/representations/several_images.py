@@ -1,7 +1,5 @@
 """A table of two factors whose combinations have several images each."""
 
-import itertools
-
 import keras
 import numpy as np
 
@@ -10,34 +8,39 @@ import tfcomp
 SIDE = 16
 PLACES = 30  # images of a combination
 REGION = "shape:#1-2,size:#1"
-COMBINATIONS = np.array([*itertools.product(range(3), range(2))])
+COMBINATIONS = np.argwhere(np.ones((3, 2)))
 CLASSES = np.repeat(COMBINATIONS, PLACES, axis=0)
 
 
-def _draw(
+def render(
     shape: int,
     size: int,
     place: np.ndarray,
 ) -> np.ndarray:
-    """Draws a disc, a bar or a cross of two sizes at a place."""
+    """Renders a disc, a bar or a cross of two sizes at a place."""
     rows, columns = np.indices((SIDE, SIDE))
     down = np.abs(rows - place[0])
     right = np.abs(columns - place[1])
     reach = (2, 4)[size]
+    if shape == 0:
+        return down**2 + right**2 <= reach**2
+
     is_bar = (down <= 1) & (right <= reach)
-    is_cross = is_bar | ((right <= 1) & (down <= reach))
-    is_disc = down**2 + right**2 <= reach**2
-    return np.where((is_disc, is_bar, is_cross)[shape], 1.0, 0.0)
+    if shape == 1:
+        return is_bar
+    return is_bar | ((right <= 1) & (down <= reach))
 
 
-def _make_images() -> np.ndarray:
-    places = np.random.default_rng(0).integers(4, SIDE - 4, (len(CLASSES), 2))
-    pairs = zip(CLASSES, places, strict=True)
-    images = [_draw(shape, size, place) for (shape, size), place in pairs]
+def make_images() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    places = rng.integers(4, SIDE - 4, (len(CLASSES), 2))
+    images = []
+    for (shape, size), place in zip(CLASSES, places, strict=True):
+        images.append(render(shape, size, place))
     return np.array(images, np.float32)
 
 
-IMAGES = _make_images()
+IMAGES = make_images()
 TABLE = tfcomp.FactorTable(
     IMAGES,
     CLASSES,
@@ -58,7 +61,7 @@ def find_combinations(factors: np.ndarray) -> np.ndarray:
 
 
 class Sampler:
-    """A perfect sampler: draws a random true image of each combination."""
+    """A perfect sampler: gives a random true image of each combination."""
 
     def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
@@ -87,9 +90,9 @@ class LookUp(tfcomp.Reader):
         self._classes = classes
 
     def read(self, images: np.ndarray) -> np.ndarray:
-        read = np.zeros((len(images), 2), int)
+        readings = np.zeros((len(images), 2), int)
         for row, image in enumerate(images):
-            wrong = np.abs(self._known - image.ravel()).max(axis=1)
-            if wrong.min() < 1e-6:
-                read[row] = self._classes[wrong.argmin()]
-        return read
+            distance = np.abs(self._known - image.ravel()).max(axis=1)
+            if distance.min() < 1e-6:
+                readings[row] = self._classes[distance.argmin()]
+        return readings

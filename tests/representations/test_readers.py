@@ -3,7 +3,9 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
+from pytest import approx
 
 import tfcomp
 from tests.models.small_images import INDEX, LEVELS, REGION, TABLE
@@ -12,6 +14,7 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.metrics import references
 from tfcomp.metrics.point_scores import Evaluation
+from tfcomp.report.report_build import MAKERS
 from tfcomp.report.verbalize import format_references, list_references
 from tfcomp.representations import readers
 
@@ -31,6 +34,7 @@ def move_ood(factors: np.ndarray) -> np.ndarray:
 
 def test_true_images_are_read(reader) -> None:
     accuracy = reader.accuracy.set_index("factor")
+
     assert list(accuracy.index) == ["shape", "x", "y"]
     assert accuracy["true"].min() > 0.99
     assert accuracy["noise"].min() > 0.9
@@ -38,76 +42,74 @@ def test_true_images_are_read(reader) -> None:
     assert accuracy["shifted"]["y"] > 0.9
 
 
-def test_readings_by_factor_and_level(reader, tmp_path) -> None:
-    result = tfcomp.evaluate(
+def index_readings(report: tfcomp.ModelReport) -> pd.DataFrame:
+    table = report.tables["readings"]
+    return table.set_index(["subset", "level", "factor"]).sort_index()
+
+
+def test_readings_by_factor_and_level(reader) -> None:
+    report = tfcomp.evaluate(
         move_ood,
         TABLE,
         REGION,
         reader=reader,
     )
-    table = result.tables["readings"].set_index(["subset", "level", "factor"])
-    table = table.sort_index()
+
+    table = index_readings(report)
     levels = set(table.index.droplevel("factor"))
     assert levels == {("id", "any"), ("id", "0"), ("ood", "any"), ("ood", "1")}
     assert table["ceiling"].min() > 0.97
     assert table["near"].min() > 0.97  # one step off
     accuracy = table["accuracy"]
     assert accuracy["id"].min() > 0.97
-    unseen = accuracy["ood", "any"].to_dict()
-    expected = {
-        "shape": 1,
-        "x": 0,
-        "y": 1,
-        "all": 0,
-    }
-    assert unseen == pytest.approx(expected, abs=0.03)
+    expected = {"shape": 1, "x": 0, "y": 1, "all": 0}
+    assert accuracy["ood", "any"].to_dict() == approx(expected, abs=0.03)
 
-    page = result.write_report(tmp_path, ["readings"]).read_text("utf-8")
-    assert 'id="section-readings"' in page
-    frame = result.to_frame()
+    frame = report.to_frame()
     assert not frame.loc[frame["is_ood"], "reads_x"].any()
     assert frame["reads_y"].mean() > 0.97
+    (exhibit,) = MAKERS["readings"]([report.analysis]).exhibits
+    assert len(exhibit.rows) == len(table)
 
 
 def test_levels_by_their_definition() -> None:
     region = (INDEX > 0).sum(axis=1) >= 2  # what is left is a star
     dataset = tfcomp.evaluate(TABLE.draw, TABLE, region).dataset
+
+    levels = readers.find_levels(dataset)
+
     index = dataset.space.to_index(dataset.splits.grid)
     known = index[dataset.splits.is_id]
-    slow = [(known != row).sum(axis=1).min() for row in index]
-    np.testing.assert_array_equal(readers.find_levels(dataset), slow)
-    assert max(slow) == 2
+    for row, level in zip(index, levels, strict=True):
+        assert level == (known != row).sum(axis=1).min()
+    assert max(levels) == 2
 
 
-def test_samples_of_a_stochastic_model(reader) -> None:
-    rng = np.random.default_rng(0)
-
+def test_samples_of_a_stochastic_model(reader, rng) -> None:
     def sample(factors: np.ndarray) -> np.ndarray:
         is_blank = rng.random((len(factors), 1, 1, 1)) > 0.5
         return np.where(is_blank, 0, TABLE.draw(factors))
 
-    result = tfcomp.evaluate(
+    report = tfcomp.evaluate(
         sample,
         TABLE,
         REGION,
         reader=reader,
         samples=5,
     )
-    table = result.tables["readings"].set_index(["subset", "level", "factor"])
-    table = table.sort_index()
-    accuracy = table["accuracy"]["id", "any", "all"]
-    assert accuracy == pytest.approx(0.5, abs=0.1)
+
+    accuracy = index_readings(report)["accuracy"]
+    assert accuracy["id", "any", "all"] == approx(0.5, abs=0.1)
 
 
 def make_noisy() -> tfcomp.FactorTable:
     images = TABLE.draw(TABLE.points)
     noisy = images + np.random.default_rng(0).normal(0, 9, images.shape)
     noisy = (noisy - noisy.min()) / np.ptp(noisy)
-    names = ["shape", "x", "y"]
     return tfcomp.FactorTable(
         noisy,
         INDEX,
-        names=names,
+        names=TABLE.space.names,
         levels=LEVELS,
     )
 
@@ -126,10 +128,7 @@ def test_a_reader_that_fails_on_true_images(make_table, word, reader) -> None:
     def fail(factors: np.ndarray) -> np.ndarray:
         raise AssertionError("the model was called")
 
-    with pytest.raises(
-        tfcomp.ConfigError,
-        match=word,
-    ) as caught:
+    with pytest.raises(tfcomp.ConfigError, match=word) as caught:
         tfcomp.evaluate(
             fail,
             make_table(),
@@ -174,17 +173,12 @@ def score(
 def test_r2_by_its_definition(diagonal, rng) -> None:
     truth = diagonal.grid_images
     is_ood = diagonal.splits.is_ood
-    assert score(diagonal, truth) == {
-        "id": 1,
-        "ood": 1,
-    }
     noisy = truth + 0.1 * rng.normal(size=truth.shape)
+
+    assert score(diagonal, truth) == {"id": 1, "ood": 1}
     expected = compute_r2(noisy[is_ood], truth[is_ood])
-    assert score(diagonal, noisy)["ood"] == pytest.approx(expected)
-    assert score(diagonal, truth * np.nan) == {
-        "id": None,
-        "ood": None,
-    }
+    assert score(diagonal, noisy)["ood"] == approx(expected)
+    assert score(diagonal, truth * np.nan) == {"id": None, "ood": None}
 
 
 def test_equal_images_have_no_r2(rng) -> None:
@@ -193,7 +187,9 @@ def test_equal_images_have_no_r2(rng) -> None:
     images[:2] = rng.random((2, 4, 4))
     table = tfcomp.FactorTable(images, np.arange(9)[:, None])
     dataset = tfcomp.evaluate(table.draw, table, "factor_0:2-8").dataset
+
     r2 = score(dataset, dataset.grid_images + 0.1)
+
     assert r2["ood"] is None
     assert r2["id"] is not None
 
@@ -201,40 +197,46 @@ def test_equal_images_have_no_r2(rng) -> None:
 def test_errors_count_where_they_are(diagonal) -> None:
     """Wrong on others alone: certified 1, others below, ood between."""
     certificate = certify_dataset(diagonal)[1]
-    wrong = diagonal.splits.is_ood & ~certificate.certified
     images = diagonal.grid_images.copy()
-    images[wrong] = 0
+    images[diagonal.splits.is_ood & ~certificate.certified] = 0
+
     r2 = score(diagonal, images, certificate)
+
     assert r2["id"] == r2["certified"] == 1
     assert r2["others"] < 0 < r2["ood"] < 1
 
 
 def test_references_equal_their_definition(diagonal) -> None:
     """By loops over combinations: the most frequent value in training."""
-    truth = diagonal.grid_images
     splits = diagonal.splits
-    r2 = references.score_references(diagonal, truth)
+    truth = diagonal.grid_images
+
+    scores = references.score_references(diagonal, truth)
+
+    assert scores["nearest_id"]["id_r2"] == approx(1)
+    assert 0.5 < scores["additive"]["id_r2"] < 1
     for column, factor in enumerate(diagonal.space):
         train = splits.train[:, column].tolist()
         points = splits.grid[splits.is_ood].copy()
         points[:, column] = max(sorted(set(train)), key=train.count)
         images = diagonal.render_array(points)
         expected = compute_r2(images, truth[splits.is_ood])
-        scores = r2[f"without_{factor.name}"]
-        assert scores["ood_r2"] == pytest.approx(expected, abs=1e-6)
-        assert "id" not in scores
-    assert r2["nearest_id"]["id_r2"] == pytest.approx(1)
-    assert 0.5 < r2["additive"]["id_r2"] < 1
+        r2 = scores[f"without_{factor.name}"]
+        assert r2["ood_r2"] == approx(expected, abs=1e-6)
+        assert "id" not in r2
 
 
 def test_a_split_where_only_the_ellipse_turns() -> None:
     """Ignoring the turns has .92, half turns .95: above many decoders."""
     dataset = make("wiedemer:orthogonal")
+
     scores = references.score_references(dataset, dataset.grid_images)
-    assert scores["without_orientation"]["ood_r2"] == pytest.approx(0.92, 5e-3)
-    assert scores["modulo_orientation"]["ood_r2"] == pytest.approx(0.95, 5e-3)
+
+    assert scores["without_orientation"]["ood_r2"] == approx(0.92, 5e-3)
+    assert scores["modulo_orientation"]["ood_r2"] == approx(0.95, 5e-3)
     assert list(list_references(scores))[2] == "modulo_orientation"
     assert "modulo_orientation" in format_references(scores)
+
     # Half of the turns of hearts: the squares and ellipses are the same.
     points = dict(references.list_ignorant(dataset))["modulo_orientation"]
     angles = dataset.splits.grid[dataset.splits.is_ood][:, 2]
@@ -245,7 +247,9 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
 def test_nothing_is_ignored_that_no_image_shows() -> None:
     """Squares and ellipses at 0 and 180 degrees: no reference is the truth."""
     dataset = make("random:0.2", "--grid_size=8", "--sprite_sizes=2,2,2,3,3")
+
     scores = references.score_references(dataset, dataset.grid_images)
+
     assert {"without_shape", "without_x"} < {*scores}
     assert "without_orientation" not in scores
     assert "modulo_orientation" not in scores
@@ -262,8 +266,7 @@ def test_combinations_that_do_not_exist_have_none(diagonal) -> None:
         points=existing,
         existing=existing,
     )
-    lacking = dataclasses.replace(
-        diagonal,
-        splits=splits,
-    )
+
+    lacking = dataclasses.replace(diagonal, splits=splits)
+
     assert "without_shape" not in dict(references.list_ignorant(lacking))

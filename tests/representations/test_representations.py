@@ -1,15 +1,16 @@
 """Embeddings and encoders of a user: tables, order of rows, mistakes, pages."""
 
-from pathlib import Path
-
 import keras
 import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
+from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
 
 import tfcomp
 from tests.models.small_images import INDEX, REGION, TABLE, make_images
+from tfcomp.report.report_build import MAKERS
 
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(size, 16)) for size in (3, 8, 8)]
@@ -41,46 +42,55 @@ def embedded() -> tfcomp.ModelReport:
     )
 
 
-def test_scores_of_layers(embedded: tfcomp.ModelReport) -> None:
+def test_scores_of_layers(embedded) -> None:
     table = embedded.tables["layers"].set_index(["layer", "classes"])
     late = table.loc[("late", "given")]
     early = table.loc[("early", "given")]
+
     assert late["additive_r2"] > 0.99 > 0.2 > early["additive_r2"]
+
     chance = table.loc[("late", "permuted"), "additive_r2"]
-    assert chance == pytest.approx(early["additive_r2"], abs=0.03)
+    assert chance == approx(early["additive_r2"], abs=0.03)
     assert late["composed_ood"] < 0.02 < late["nearest_ood"] < 2
     assert late["accuracy_ood"] == 1
     assert late["alignment_factorized"] > early["alignment_factorized"]
+
     # The scores of the composition are of the last layer.
-    found = embedded.scores["ood"]["relative_mse"]
-    assert found == pytest.approx(late["composed_ood"], rel=1e-3)
+    error = embedded.scores["ood"]["relative_mse"]
+    assert error == approx(late["composed_ood"], rel=1e-3)
     assert embedded.stages == ["early", "late", "image"]
+
     probes = embedded.analysis.layers.summary
     assert probes["late"]["probe_r2_id"] > 0.5 > probes["early"]["probe_r2_id"]
 
 
-def test_rows_are_those_of_the_table(embedded: tfcomp.ModelReport) -> None:
-    found = embedded.activations(
+def test_rows_are_those_of_the_table(embedded) -> None:
+    values = embedded.activations(
         "late",
         shape="plus",
         x=5,
         y=[0, 4],
     )
     rows = [(INDEX == [1, 2, y]).all(axis=1).argmax() for y in (0, 4)]
-    np.testing.assert_allclose(found, NOISY[rows], rtol=1e-6)
+
+    assert_allclose(values, NOISY[rows], rtol=1e-6)
+
     frame = embedded.to_frame()
     assert set(frame["shape"]) == {"square", "plus", "bar"}
+
     held_out = frame[frame["is_ood"]]
-    assert set(held_out["shape"]) == {"bar"} and held_out["x"].min() == 10
+    assert set(held_out["shape"]) == {"bar"}
+    assert held_out["x"].min() == 10
 
 
 def test_a_page_of_embeddings(
-    embedded: tfcomp.ModelReport,
-    tmp_path: Path,
+    embedded,
+    tmp_path,
 ) -> None:
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
     page = path.read_text("utf-8")
+
     assert "peer: a sum of parts explains" in page
     assert "Sums of parts, layer by layer" in page
     assert 'href="#section-superposition"' not in page  # which is of images
@@ -93,49 +103,54 @@ def test_pictures_and_tables_of_factors_alone() -> None:
     result = tfcomp.evaluate_embeddings(NOISY, TABLE, REGION)
     rows = [0, 77, 150]
     truth = result.analysis.evaluation.truth[rows]
-    shown = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
-    np.testing.assert_array_equal(shown, make_images()[rows])
+    pictures = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
+
+    assert_array_equal(pictures, make_images()[rows])
+
     table = tfcomp.FactorTable(
         None,
         INDEX,
         names=["shape", "x", "y"],
     )
+
     assert "192 rows" in repr(table)
     with pytest.raises(
         ValueError,
         match="images must be given",
     ):
         table.draw(table.points)
+
     result = tfcomp.evaluate_embeddings(SUM, table, "x:2,y:3-5")
     assert result.scores["ood"]["relative_mse"] < 1e-9
+
     shades = result.dataset.to_pictures(truth)
     assert shades.shape == (3, 4, 4, 1)
     assert 0 <= shades.min() < shades.max() <= 1
 
 
-def test_several_rows_of_a_combination() -> None:
+def test_several_rows_of_a_combination(rng) -> None:
     """Scores are over all rows; the composition is of their means."""
     rows = np.repeat(np.arange(192), 1 + np.arange(192) % 3)
-    rows = np.random.default_rng(2).permutation(rows)
-    noise = 0.5 * np.random.default_rng(3).normal(size=(len(rows), 16))
-    result = tfcomp.evaluate_embeddings(
-        SUM[rows] + noise, FRAME.iloc[rows], "shape:bar,x:10-17.5"
+    rows = rng.permutation(rows)
+    values = SUM[rows] + 0.5 * rng.normal(size=(len(rows), 16))
+
+    report = tfcomp.evaluate_embeddings(
+        values,
+        FRAME.iloc[rows],
+        "shape:bar,x:10-17.5",
     )
-    chosen = np.flatnonzero(rows == 77)  # plus
-    x, y = INDEX[77, 1] * 2.5, INDEX[77, 2]
-    np.testing.assert_allclose(
-        result.activations(
-            "embeddings",
-            shape="plus",
-            x=x,
-            y=y,
-        )[0],
-        (SUM[rows] + noise)[chosen].mean(axis=0),
-        atol=1e-5,
+
+    _, x, y = INDEX[77]
+    (means,) = report.activations(
+        "embeddings",
+        shape="plus",
+        x=2.5 * x,
+        y=y,
     )
-    total = (SUM[rows] + noise).var(axis=0).sum()
-    share = 1 - result.tables["layers"]["additive_r2"][0]
-    assert share == pytest.approx(0.25 * 16 / total, rel=0.1)
+    assert_allclose(means, values[rows == 77].mean(axis=0), atol=1e-5)
+    noise = 0.25 * 16 / values.var(axis=0).sum()
+    r2 = report.tables["layers"]["additive_r2"][0]
+    assert 1 - r2 == approx(noise, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -176,31 +191,31 @@ def make_encoder() -> keras.Model:
 
 def test_layers_of_an_encoder() -> None:
     encoder = make_encoder()
-    result = tfcomp.evaluate_encoder(
+    report = tfcomp.evaluate_encoder(
         encoder,
         TABLE,
         REGION,
         codes=False,
     )
-    assert result.stages == ["conv", "latents", "image"]
-    images = TABLE.draw(TABLE.points)
-    expected = encoder.predict(
-        images,
-        verbose=0,
-    )
-    found = result.activations("latents")
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    only = tfcomp.evaluate_encoder(
-        lambda x: {
-            "pixels": x,
-            "mean": x.mean(axis=(1, 2)),
-        },
+
+    assert report.stages == ["conv", "latents", "image"]
+    expected = encoder.predict(TABLE.draw(TABLE.points), verbose=0)
+    assert_allclose(report.activations("latents"), expected, atol=1e-5)
+
+
+def test_named_layers_of_a_function() -> None:
+    def encode(images: np.ndarray) -> dict[str, np.ndarray]:
+        return {"pixels": images, "mean": images.mean(axis=(1, 2))}
+
+    report = tfcomp.evaluate_encoder(
+        encode,
         TABLE,
         REGION,
         layers=["pixels"],
         codes=False,
     )
-    assert only.stages == ["pixels", "latents", "image"]
+
+    assert report.stages == ["pixels", "latents", "image"]
 
 
 def test_an_encoder_sees_all_images_of_a_combination() -> None:
@@ -212,28 +227,30 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
         rows,
         names=TABLE.space.names,
     )
+    region = "x:2,y:3-5"
 
     def encode(images: np.ndarray) -> np.ndarray:
         return images.reshape(len(images), -1)[:, ::9] ** 2
 
-    found = tfcomp.evaluate_encoder(
+    encoded = tfcomp.evaluate_encoder(
         encode,
         table,
-        "x:2,y:3-5",
+        region,
         codes=False,
     )
-    given = tfcomp.evaluate_embeddings(encode(images), table, "x:2,y:3-5")
-    shares = ["additive_r2", "composed_id", "composed_ood", "nearest_ood"]
+    given = tfcomp.evaluate_embeddings(encode(images), table, region)
+
+    scores = ["additive_r2", "composed_id", "composed_ood", "nearest_ood"]
     pd.testing.assert_frame_equal(
-        *(r.tables["layers"][shares][:1] for r in (found, given))
+        encoded.tables["layers"][scores][:1],
+        given.tables["layers"][scores][:1],
     )
-    np.testing.assert_allclose(
-        found.activations("latents"), given.activations("embeddings"), rtol=1e-6
+    assert_allclose(
+        encoded.activations("latents"),
+        given.activations("embeddings"),
+        rtol=1e-6,
     )
-    with pytest.raises(
-        ValueError,
-        match="one image",
-    ):
+    with pytest.raises(ValueError, match="one image"):
         tfcomp.evaluate_encoder(
             encode,
             table,
@@ -241,57 +258,57 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
         )
 
 
-def test_an_autoencoder_in_one_report(tmp_path: Path) -> None:
-    """A decoder that draws images from latents that are the factors."""
-
-    truth = {
-        image.tobytes(): row
-        for image, row in zip(make_images(), INDEX, strict=True)
+def test_an_autoencoder_in_one_report() -> None:
+    """A decoder that renders images from latents that are the factors."""
+    rows = (INDEX[:, 1:] < 4).all(axis=1)
+    index = INDEX[rows]
+    images = make_images()[rows]
+    table = tfcomp.FactorTable(
+        images,
+        index,
+        names=TABLE.space.names,
+    )
+    latents = {
+        image.tobytes(): row for image, row in zip(images, index, strict=True)
     }
 
     def encode(images: np.ndarray) -> np.ndarray:
-        return np.float32([truth[i.tobytes()] for i in images[..., 0]])
+        return np.float32([latents[i.tobytes()] for i in images[..., 0]])
 
-    result = tfcomp.evaluate_encoder(
+    report = tfcomp.evaluate_encoder(
         encode,
-        TABLE,
-        REGION,
-        decoder=TABLE.draw,
-        name="auto",
+        table,
+        "x:2-3,y:2-3",
+        decoder=table.draw,
     )
-    assert result.stages == ["latents", "image"]
-    assert result.scores["ood"]["mse"] == pytest.approx(0, abs=1e-9)
-    codes = result.tables["codes"].set_index("score")["value"]
+
+    assert report.stages == ["latents", "image"]
+    assert report.scores["ood"]["mse"] == approx(0, abs=1e-9)
+    codes = report.tables["codes"].set_index("score")["value"]
     assert (codes[["dci_disentanglement", "factor_vae"]] > 0.9).all()
-    path = result.write_report(tmp_path / "report", ["representations"])
-    page = path.read_text("utf-8")
-    assert "Disentanglement" in page and "in latents" in page
+    section = MAKERS["representations"]([report.analysis])
+    assert "table_codes" in {exhibit.name for exhibit in section.exhibits}
 
 
-def test_interactions_of_rows_in_any_order(
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_interactions_of_rows_in_any_order(rng, capsys) -> None:
     """A product of two factors; what is taken is said before."""
     product = PARTS[1][INDEX[:, 1]] * PARTS[2][INDEX[:, 2]]
-    order = np.random.default_rng(0).permutation(len(INDEX))
-    values, frame = (SUM + product)[order], FRAME.iloc[order]
-    given = tf.constant(values, tf.float32)
-    (row, *_) = tfcomp.evaluate_embeddings(given, frame).run.tables["layers"]
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith("192 embeddings of embeddings (16) take 0 MB; ")
-    grid = product.reshape(
-        3,
-        8,
-        8,
-        16,
-    )[0]
-    pairs = grid - grid.mean(0) - grid.mean(1)[:, None] + grid.mean((0, 1))
-    share = 3 * np.square(pairs).sum() / (192 * values.var(axis=0).sum())
-    assert row["pair_share"] == pytest.approx(share, rel=1e-4)
-    (row, *_) = tfcomp.evaluate_embeddings(
-        values[1:], frame.iloc[1:]
-    ).run.tables["layers"]
-    assert row["pair_share"] is None
+    order = rng.permutation(len(INDEX))
+    values = (SUM + product)[order]
+    frame = FRAME.iloc[order]
+
+    report = tfcomp.evaluate_embeddings(tf.constant(values, "float32"), frame)
+    lacking = tfcomp.evaluate_embeddings(values[1:], frame.iloc[1:])
+
+    assert "192 embeddings of embeddings (16)" in capsys.readouterr().err
+    grid = product.reshape(3, 8, 8, 16)[0]
+    rows = grid.mean(axis=0)
+    columns = grid.mean(axis=1)[:, None]
+    pairs = grid - rows - columns + grid.mean(axis=(0, 1))
+    total = 192 * values.var(axis=0).sum()
+    share = report.run.tables["layers"][0]["pair_share"]
+    assert share == approx(3 * np.square(pairs).sum() / total, rel=1e-4)
+    assert lacking.run.tables["layers"][0]["pair_share"] is None
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ FLAGS = (
     "--flagfile=smoke.flags",
     "--model=mlp",
     "--width=8",
+    "--grid_size=8",
+    "--region=square:3-4",
     "--epochs=6",
     "--steps_per_epoch=10",
     "--eval_every=3",
@@ -57,7 +59,11 @@ def list_checkpoints(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("logs/smoke/checkpoints/*.index")}
 
 
-def kill_later(process: BaseProcess, folder: Path, seconds: float) -> bool:
+def kill_later(
+    process: BaseProcess,
+    folder: Path,
+    seconds: float,
+) -> bool:
     """Kills a process so long after its first checkpoint, unless it ends."""
     before = list_checkpoints(folder)
     while process.is_alive() and list_checkpoints(folder) <= before:
@@ -80,13 +86,12 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
-def test_killed_runs_resume_to_the_same_bits(
-    kills: int, start: Start, tmp_path: Path
-) -> None:
+def test_killed_runs_resume_to_the_same_bits(kills, start, tmp_path) -> None:
     train_and_evaluate(parse_config(list_flags(tmp_path)))
     expected, curves = read_result(tmp_path)
     chance = random.Random(0)
-    done, number = 0, 0
+    done = 0
+    number = 0
     while done < kills:
         folder = tmp_path / str(number)
         number += 1

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal, assert_equal
 
 from tests.conftest import make_smoke_config
 from tfcomp.config.plugins import Entry
@@ -43,12 +43,15 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_bits(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(callbacks, "FITTED", 9.0)  # prunes the first run, too
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
     flags += " --steps_per_epoch=9 --grid_size=8 --region=square:3-4 --depth=1"
 
-    def make(name: str, seed: int) -> RunConfig:
+    def make(
+        name: str,
+        seed: int,
+    ) -> RunConfig:
         own = f"--seed={seed}", f"--run_name={name}"
         return make_smoke_config(tmp_path, *flags.split(), *RENDERING, *own)
 
@@ -59,18 +62,21 @@ def test_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared_models._kept.clear()
     own_weights, own_metrics = train(make("own", 2))
     for ours, theirs in zip(weights, own_weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+        assert_array_equal(ours, theirs)
     assert json.dumps(metrics) == json.dumps(own_metrics)
 
 
 def test_what_observes_is_kept_for_the_same_network(
-    make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+    make_smoke, monkeypatch
 ) -> None:
     """Not the trained model; nor for another network, grid or own part."""
     monkeypatch.setattr(prepared_models, "_kept", {})
     build = MODELS.get("cnn").target
 
-    def build_own(config: RunConfig, dataset: Dataset) -> keras.Model:
+    def build_own(
+        config: RunConfig,
+        dataset: Dataset,
+    ) -> keras.Model:
         model = build(config, dataset)
         return keras.Model(model.input, keras.layers.Dropout(0.5)(model.output))
 
@@ -99,13 +105,13 @@ def test_what_observes_is_kept_for_the_same_network(
             start = [v.numpy() for v in m.trained.variables]  # of dropout, too
             m.trained(data.splits.grid, training=True)
             m.restart(own, data)
-        np.testing.assert_equal([v.numpy() for v in m.trained.variables], start)
+        assert_equal([v.numpy() for v in m.trained.variables], start)
         assert not prepared_models._kept
 
 
 @pytest.mark.slow
 def test_a_trial_is_measured_by_what_observed_it(
-    make_smoke: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+    make_smoke, monkeypatch
 ) -> None:
     """The same bytes as of a run that is measured by itself."""
     monkeypatch.setattr(prepared_models, "_kept", {})
@@ -115,12 +121,15 @@ def test_a_trial_is_measured_by_what_observed_it(
     run_trial(["run_trial", *list_flag_lines(config), "--measure"])
     (traced,) = prepared_models.list_traced()
     run = load_run(config.run_dir)
+
     assert RunAnalysis.of_run(run, traced=[traced]).run.model is traced.model
     assert RunAnalysis.of_run(run).run.model is run.model
+
     file = Path(config.run_dir, "metrics.json")
     measured = file.read_bytes()
     metrics = json.loads(measured)
     assert metrics.pop("measures")["start"]
+
     file.write_text(json.dumps(metrics))
     measure_run(config.run_dir)
     assert file.read_bytes() == measured

@@ -1,16 +1,15 @@
 """The models of this repository: lists and scores."""
 
-import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from pytest import approx
 
 import tfcomp
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.references import score_certified
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
@@ -24,27 +23,24 @@ SMALL = "bumps/coordinate/corner_9"
 MAX_BYTES = 5_100_000
 
 
-def read_metrics(name: str) -> dict[str, Any]:
-    return json.loads((FOLDER / name / "metrics.json").read_text())
-
-
 def test_a_published_model_is_a_run() -> None:
     loaded = tfcomp.load_published(SMALL, FOLDER)
     run = tfcomp.load_run(FOLDER / SMALL)
+
     np.testing.assert_array_equal(loaded.draw(x=3, y=4), run.draw(x=3, y=4))
     assert loaded.path == FOLDER / SMALL
 
 
-def test_own_runs_are_listed_by_their_folders(smoke_run: RunConfig) -> None:
+def test_own_runs_are_listed_by_their_folders(smoke_run) -> None:
     source = Path(smoke_run.log_dir)
+
     assert smoke_run.run_name in tfcomp.list_published(source)
+
     found = find_published(smoke_run.run_name, str(source))
     assert found == Path(smoke_run.run_dir)
 
 
-def test_names_that_are_not_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_that_are_not_listed(tmp_path) -> None:
     with pytest.raises(RunError, match="bumps/additive/corner_9"):
         tfcomp.load_published("bumps/aditive/corner_9", FOLDER)
     for name in ("", "paper", "../published/paper/donut"):
@@ -52,30 +48,37 @@ def test_names_that_are_not_listed(
             find_published(name, FOLDER)
     with pytest.raises(RunError):
         tfcomp.list_published(tmp_path)
+
+
+def test_models_of_the_clone(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert tfcomp.list_published() == NAMES  # of the clone
+    assert tfcomp.list_published() == NAMES
+
     monkeypatch.setattr(run_folder, "CLONE", tmp_path)
     with pytest.raises(RunError, match="clone"):
         tfcomp.list_published()
 
 
 def test_lists_have_the_numbers_of_the_files() -> None:
-    with open(FOLDER / "all.csv", newline="") as file:
-        rows = {row["name"]: row for row in csv.DictReader(file)}
+    table = pd.read_csv(FOLDER / "all.csv").set_index("name")
     page = (FOLDER / "README.md").read_text("utf-8")
-    for name in NAMES:
-        metrics = read_metrics(name)
-        errors = [metrics[s]["relative_mse"] for s in ("id", "ood")]
-        row = rows[name]
-        assert float(row["id_relative_mse"]) == errors[0]
-        assert float(row["ood_relative_mse"]) == errors[1]
-        assert float(row["ood_r2"]) == metrics["r2"]["ood"]
-        (line,) = [ln for ln in page.splitlines() if f"`{name}`" in ln]
-        for error in errors:
-            assert f"| {error:.4g} |" in line
     assert page.count("| `") == len(NAMES)
-    files = [path for path in FOLDER.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < MAX_BYTES
+
+    for name in NAMES:
+        file = FOLDER / name / "metrics.json"
+        metrics = json.loads(file.read_text())
+        row = table.loc[name]
+        assert row["ood_r2"] == approx(metrics["r2"]["ood"])
+        (line,) = [line for line in page.splitlines() if f"`{name}`" in line]
+        for subset in ("id", "ood"):
+            error = metrics[subset]["relative_mse"]
+            assert row[f"{subset}_relative_mse"] == approx(error)
+            assert f"| {error:.4g} |" in line
+
+
+def test_published_files_are_small() -> None:
+    sizes = [p.stat().st_size for p in FOLDER.rglob("*") if p.is_file()]
+    assert sum(sizes) < MAX_BYTES
 
 
 @pytest.mark.parametrize(
@@ -85,16 +88,19 @@ def test_lists_have_the_numbers_of_the_files() -> None:
         for name in NAMES
     ],
 )
-def test_recorded_scores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_scores(name, monkeypatch) -> None:
     """Another machine computes them from the same weights, but for rounding."""
     if MNIST.exists():
         monkeypatch.setenv("TFDS_DATA_DIR", str(MNIST))
     run = load_run(FOLDER / name)
-    result = RunAnalysis.of_run(run).evaluation
-    for subset, scores in select_scores(run.metrics).items():
-        expected = {k: v for k, v in scores.items() if v is not None}
-        scores = {name: result.scores[subset][name] for name in expected}
-        assert scores == pytest.approx(expected, rel=1e-3, abs=1e-7)
-    r2 = score_certified(run.dataset, result, None)
-    assert r2 == pytest.approx(run.metrics["r2"], rel=1e-3, abs=1e-7)
+
+    evaluation = RunAnalysis.of_run(run).evaluation
+
+    for subset, recorded in select_scores(run.metrics).items():
+        for key, value in recorded.items():
+            if value is not None:
+                score = evaluation.scores[subset][key]
+                assert score == approx(value, rel=1e-3, abs=1e-7)
+    r2 = score_certified(run.dataset, evaluation, None)
+    assert r2 == approx(run.metrics["r2"], rel=1e-3, abs=1e-7)
     assert run.metrics["train"]["weights"] == run.model.count_params()

@@ -51,7 +51,10 @@ def build(config, dataset):
 """
 
 
-def run(module: str, build: str) -> int:
+def run(
+    module: str,
+    build: str,
+) -> int:
     """Trains a decoder of a module in the working folder."""
     text = LAYERS + build.replace("NAME", module)
     Path(f"{module}.py").write_text(text)
@@ -67,15 +70,17 @@ def run(module: str, build: str) -> int:
     ],
 )
 def test_networks_that_cannot_be_saved(
-    module: str, build: str, named: str, working_folder: Path
+    module, build, named, working_folder
 ) -> None:
     with pytest.raises(RunError, match=f"--model={module}.*{named}") as caught:
         run(module, build)
-    assert caught.value.status == 2 and "\n" not in str(caught.value)
+    assert caught.value.status == 2
+    assert "\n" not in str(caught.value)
+
     files = {path.name for path in working_folder.iterdir()}
     assert files <= {f"{module}.py", "__pycache__"}
 
 
-def test_networks_that_can_be_saved(working_folder: Path) -> None:
+def test_networks_that_can_be_saved(working_folder) -> None:
     assert run("own_saved", BUILD.format(layer="Saved")) == 0
     assert (working_folder / "tensorboard_logs/smoke/metrics.json").exists()

@@ -34,7 +34,7 @@ SMOKE = (*SMOKE, "--width=4", "--steps_per_epoch=10")
 
 
 def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
-    """The losses of five epochs."""
+    """The losses of two epochs."""
     count = strategy.num_replicas_in_sync
     # Steps are as long as the clipped gradient, not as its ratio to others.
     clipped = ("--clip_norm=0.01", "--adam_epsilon=1", "--learning_rate=9")
@@ -43,7 +43,7 @@ def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
     model = make_training_model(config, data, strategy)
     history = model.fit(
         make_batches(data, 16, 0),
-        epochs=5,
+        epochs=2,
         steps_per_epoch=config.training.steps_per_epoch,
         shuffle=False,
         verbose=0,
@@ -67,7 +67,14 @@ def train_layer(scope: contextlib.AbstractContextManager) -> dict:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 5, size=16).astype("int32")
     y = rng.normal(size=(16, 4, 4)).astype("float32")
-    fit = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    fit = model.fit(
+        x,
+        y,
+        batch_size=8,
+        epochs=2,
+        shuffle=False,
+        verbose=0,
+    )
     losses = {"layer_losses": fit.history["loss"]}
     weights = model.get_weights()
     return losses | {f"layer_{n}": w for n, w in enumerate(weights)}
