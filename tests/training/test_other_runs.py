@@ -43,7 +43,7 @@ def test_metrics_and_export(tmp_path: Path, read_events: Callable) -> None:
     assert code["probe_r2_id"] == pytest.approx(1, abs=1e-3)
     assert code["log_volume_id"] == pytest.approx(-4.0483, abs=1e-3)
     tags = set(read_events(config).Tags()["tensors"])
-    assert {"answer/samples_ood", "answer/curve", "answer/errors"} <= tags
+    assert {"answer/samples_ood", "answer/curve", "answer/ood_error"} <= tags
     assert "answer/map" not in tags
     model = tf.saved_model.load(f"{config.export_path}/1")
     points = tf.constant([[4.0, 30.0], [1.0, 90.0]])

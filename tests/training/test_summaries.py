@@ -15,6 +15,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history, read_metrics
 from tfcomp.training import monitor
@@ -58,7 +59,7 @@ def test_scalar_tags_are_few_and_grouped(
     charted = {m.name for m in declared if m.chart is not None}
     for group in (*watched & charted, "log_volume_map"):
         assert groups.pop(f"stage_{group}") == set(STAGES)
-    first = {"errors", "map", "samples_id", "samples_ood"}
+    first = {"id_error", "map", "ood_error", "samples_id", "samples_ood"}
     # TensorBoard opens on the first group that it shows.
     shown = [group for group in groups if not group.startswith("_")]
     assert min(shown) == "answer" and groups.pop("answer") == first
@@ -84,9 +85,11 @@ def test_hyperparameters_are_those_that_say_something(
 def test_images_are_drawn(
     events: EventAccumulator, smoke_run: RunConfig
 ) -> None:
-    """And those of the last epoch, more than on a card, are also a file."""
+    """Of the trained network; samples, more than on a card, are also a file."""
     for tag in ("answer/samples_ood", "stage_log_volume_map/code"):
-        width, height, png = read(events, tag)[2][:3]
+        cards = read(events, tag)
+        assert list(cards) == [4]
+        width, height, png = cards[4][:3]
         image = matplotlib.image.imread(io.BytesIO(png), format="png")
         assert image.shape[:2] == (int(height), int(width))
         assert image.std() > 0
@@ -94,31 +97,42 @@ def test_images_are_drawn(
         assert file.width > int(width)
 
 
-def test_last_scalars_are_the_final_metrics(
+def test_scalars_are_curves_that_end_in_the_final_metrics(
     events: EventAccumulator, metrics: dict
 ) -> None:
-    epochs = metrics["train"]["epochs"]
     for subset in ("id", "ood"):
-        values = read(events, f"{subset}/mse")
-        assert list(values) == [epochs]  # one point, which nothing smooths
-        expected = metrics[subset]["mse"]
-        assert values[epochs] == pytest.approx(expected, rel=1e-6)
+        for name, expected in metrics[subset].items():
+            curve = read(events, f"{subset}/{name}")
+            assert list(curve) == [1, 2, 3, 4]
+            assert curve[4] == pytest.approx(expected, rel=1e-6)
+        answer = read(events, f"answer/{subset}_error")
+        assert answer == read(events, f"{subset}/relative_mse")
     for stage in STAGES:
-        shown = read(events, f"stage_factorization/{stage}")[epochs]
+        curve = read(events, f"stage_factorization/{stage}")
+        assert list(curve) == [2, 4]
         expected = metrics["layers"][stage]["factorization"]
-        assert shown == pytest.approx(expected, rel=1e-6)
+        assert curve[4] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "epochs"), [("smoke", 30), ("donut", 50), ("low_rank", 1000)]
+)
+def test_shipped_runs_are_scored_ten_to_thirty_times(
+    name: str, epochs: int
+) -> None:
+    config = parse_config([f"--flagfile={name}.flags"])
+    assert config.training.epochs == epochs
+    assert 10 <= epochs // config.eval_every <= 30
+    assert 5 <= epochs // config.layerwise_every <= 10
 
 
 def test_numbers_are_those_of_tensorboard(
     smoke_run: RunConfig, events: EventAccumulator
 ) -> None:
     rows = read_history(Path(smoke_run.run_dir) / "history.csv")
-    assert list(rows) == [1, 2, 3, 4]
     for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
-        # Few scores are one point in TensorBoard.
-        first = 1 if tag == "train/loss" else 4
-        curve = read(events, tag)
-        assert {e: row[tag] for e, row in rows.items() if e >= first} == curve
+        curve = {epoch: row[tag] for epoch, row in rows.items()}
+        assert curve == read(events, tag)
 
 
 @pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"\xff"])

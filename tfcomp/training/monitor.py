@@ -1,9 +1,8 @@
 """What a run shows while it is trained: TensorBoard, `history.csv`, outputs.
 
-TensorBoard smooths curves: the last of a few points is drawn far from its value
-(by a factor of two in a short run). So scores that are computed less than
-`MIN_POINTS` times are written at the last epoch alone; the picture
-`answer/errors` has their curve. docs/tutorials/donut.md shows all of them.
+Every number that an evaluation computes is a scalar at its epoch. Pictures show
+the trained network alone: to draw them takes longer than to compute numbers.
+docs/tutorials/donut.md shows all of them.
 """
 
 import contextlib
@@ -14,7 +13,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import pandas as pd
 import tensorflow as tf
 from matplotlib.figure import Figure
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -27,7 +25,6 @@ from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.datasets.views import subsample_levels
 from tfcomp.figures import image_files, pictures
-from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import (
     figure_to_array,
     fit_width,
@@ -39,7 +36,7 @@ from tfcomp.metrics.interaction import WATCHED_POINTS
 from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.references import score_certified, score_references
 from tfcomp.metrics.registry import list_metrics
-from tfcomp.metrics.run_analysis import LayerAnalysis, RunAnalysis
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.storage.files import (
     DamagedFileError,
     open_log,
@@ -54,9 +51,12 @@ from tfcomp.storage.run_folder import (
 )
 from tfcomp.training.prepared_models import PreparedModels, count_steps
 
-ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
-MIN_POINTS = 20  # the donut has 50 scores, a smoke 6
-ERROR = "relative error"  # the whole label is longer than a card is high
+# TensorBoard shows the first group of its alphabet on top.
+ANSWERS = {
+    "id/relative_mse": "answer/id_error",
+    "ood/relative_mse": "answer/ood_error",
+}
+ERROR = "relative MSE"  # the whole label is longer than a card is high
 CARD = (3.25, 1.55)  # inches, without the legend
 CARD_DPI = 200
 CARD_SAMPLES = 4
@@ -113,9 +113,11 @@ class Monitor(keras.callbacks.Callback):
             self._keep_outputs(done)
         layers_due = _is_due(done, self._config.layerwise_every)
         if layers_due or _is_due(done, self._config.eval_every):
-            _, evaluation = self._evaluate(done, layers_due)
-            numbers |= evaluation.tagged
-            logs |= evaluation.tagged  # for user callbacks, which come after
+            analysis = self._analyze()
+            self._write_numbers(done, analysis, layers_due)
+            scores = analysis.evaluation.tagged
+            numbers |= scores
+            logs |= scores  # for user callbacks, which come after
         self.history.add(done, numbers)
 
     def _keep_outputs(self, epoch: int) -> None:
@@ -142,12 +144,17 @@ class Monitor(keras.callbacks.Callback):
     def finish(self) -> dict[str, Any]:
         """Returns metrics of the trained network and reference predictors."""
         epochs = self._config.training.epochs
-        dataset = self._dataset
-        metrics, evaluation = self._evaluate(epochs, with_layers=True)
+        analysis = self._analyze()
+        evaluation = analysis.evaluation
+        self._write_numbers(epochs, analysis, with_layers=True)
         self.history.add(epochs, evaluation.tagged)
+        if self._config.pictures:
+            self._summaries.write_pictures(analysis)
         self._write_preview(evaluation)
         self._summaries.close()
 
+        metrics = _collect_numbers(analysis)
+        dataset = self._dataset
         metrics["reference"] = dataset.reference_label
         metrics["references"] = score_references(dataset, evaluation.truth)
         certificates = solvable.certify_dataset(dataset)
@@ -180,36 +187,37 @@ class Monitor(keras.callbacks.Callback):
         titles = pictures.title_points(dataset, rows)
         image_files.write_preview(self._folder, titles, strips)
 
-    def _evaluate(
+    def _write_numbers(
         self,
         epoch: int,
+        analysis: RunAnalysis,
         with_layers: bool,
-    ) -> tuple[dict[str, Any], Evaluation]:
-        """Writes scores and embeddings; `with_layers` stages and pictures."""
-        analysis = self._analyze()
-        evaluation = analysis.evaluation
+    ) -> None:
+        """Writes scores and embeddings as scalars; `with_layers` stages."""
         summaries = self._summaries
-        tagged = evaluation.tagged
-        summaries.write_scalars(epoch, tagged, self._config.eval_every)
-        metrics: dict[str, Any] = dict(evaluation.scores)
-        if with_layers:
-            summaries.write_pictures(epoch, evaluation, self.history.rows)
-            summaries.write_layers(epoch, analysis.layers)
-            if self._config.layerwise_every:
-                shares = analysis.measure_interactions(WATCHED_POINTS)
-                summaries.write_stages(epoch, shares)
-            metrics["layers"] = analysis.layers.summary
-            if analysis.nondifferentiable:
-                metrics["differences"] = analysis.nondifferentiable
+        summaries.write_scores(epoch, analysis.evaluation.tagged)
+        summaries.write_embeddings(epoch, analysis.embeddings)
+        if not with_layers:
+            return
+        summaries.write_stages(epoch, analysis.layers.summary)
+        if self._config.layerwise_every:
+            shares = analysis.measure_interactions(WATCHED_POINTS)
+            summaries.write_stages(epoch, shares)
 
-        embeddings = analysis.embeddings
-        summaries.write_embeddings(epoch, embeddings, with_layers)
-        if embeddings:
-            metrics["embeddings"] = {
-                name: embedding.summary
-                for name, embedding in embeddings.items()
-            }
-        return metrics, evaluation
+
+def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
+    """Returns what `metrics.json` says of outputs, stages and embeddings."""
+    metrics: dict[str, Any] = dict(analysis.evaluation.scores)
+    metrics["layers"] = analysis.layers.summary
+    if analysis.nondifferentiable:
+        metrics["differences"] = analysis.nondifferentiable
+
+    embeddings = {}
+    for name, embedding in analysis.embeddings.items():
+        embeddings[name] = embedding.summary
+    if embeddings:
+        metrics["embeddings"] = embeddings
+    return metrics
 
 
 def _spread_epochs(epochs: int, count: int) -> set[int]:
@@ -319,25 +327,20 @@ class RunSummaries:
             columns = []
             for name, value in settings.items():
                 columns.append(hparams.HParam(name, hparams.Discrete([value])))
-            errors = [hparams.Metric(tag) for tag in ERRORS.values()]
+            errors = [hparams.Metric(tag) for tag in ANSWERS]
             hparams.hparams_config(columns, errors)
 
     def write_scalars(
         self,
         epoch: int,
         numbers: Mapping[str, float | None],
-        every: int = 0,
     ) -> None:
         """Writes numbers by tag, such as `ood/mse`.
 
         Args:
             epoch: The number of epochs that are trained.
             numbers: Numbers by tag; those that are None are left out.
-            every: Epochs from one of these numbers to the next.
         """
-        epochs = self._config.training.epochs
-        if epoch < epochs < MIN_POINTS * every:
-            return
         summary = Summary()
         for tag, value in numbers.items():
             if value is not None:
@@ -347,90 +350,22 @@ class RunSummaries:
             content = summary.SerializeToString()
             tf.summary.experimental.write_raw_pb(content)
 
-    def write_pictures(
+    def write_scores(
         self,
         epoch: int,
-        evaluation: Evaluation,
-        history: Mapping[int, Mapping[str, float]],
+        scores: Mapping[str, float | None],
     ) -> None:
-        """Writes errors so far, samples (at the end a file), and landscapes.
+        """Writes scores, and the errors again as the answer, on top.
 
         Args:
             epoch: The number of epochs that are trained.
-            evaluation: The outputs, and their scores.
-            history: Numbers of earlier epochs, by epoch and tag.
+            scores: Scores by tag.
         """
-        if not self._config.pictures:
-            return
-        dataset = self._dataset
-        subsets = []
-        if dataset.splits.is_id.any():
-            subsets.append("id")
-        if dataset.splits.is_ood.any():
-            subsets.append("ood")
-
-        with self._plot_cards(epoch):
-            errors = plot_errors(epoch, evaluation, history)
-            write_figure("answer/errors", errors)
-            for subset in subsets:
-                # Without a title, which the tag has; images are larger.
-                samples = pictures.picture_samples(
-                    dataset, evaluation, subset, "", CARD_SAMPLES
-                )
-                write_figure(f"answer/samples_{subset}", samples)
-            if self._has_maps:
-                landscape = pictures.picture_landscape(
-                    dataset, evaluation, dataset.planes[:1], ERROR
-                )
-                write_figure("answer/map", landscape)
-            if self._has_curves:
-                curve = pictures.picture_error_curve(dataset, evaluation)
-                write_figure("answer/curve", curve)
-        if epoch == self._config.training.epochs:
-            with go_on_without_pictures("samples"), use_own_style():
-                self._write_samples(evaluation, subsets)
-
-    def _write_samples(
-        self,
-        evaluation: Evaluation,
-        subsets: Sequence[str],
-    ) -> None:
-        samples = []
-        for subset in subsets:
-            title = f"{self._config.run_name}, {subset.upper()}"
-            figure = pictures.picture_samples(
-                self._dataset, evaluation, subset, title
-            )
-            samples.append(figure_to_array(figure))
-        path = Path(self._config.run_dir, SAMPLES_FILE)
-        write_bytes(path, stack_to_png(samples))
-
-    @contextlib.contextmanager
-    def _plot_cards(self, epoch: int) -> Iterator[None]:
-        """Makes figures of the block fit TensorBoard's cards."""
-        with (
-            go_on_without_pictures(f"epoch {epoch}"),
-            self._writer.as_default(step=epoch),
-            use_own_style(),
-            fit_width(*CARD),
-        ):
-            yield
-
-    def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
-        """Writes geometry and probes of all stages, and log-volume maps.
-
-        Args:
-            epoch: The number of epochs that are trained.
-            analysis: Numbers and log-volumes of the stages.
-        """
-        self.write_stages(epoch, analysis.summary)
-        if not (self._has_maps and self._config.pictures):
-            return
-        with self._plot_cards(epoch):
-            for stage, values in analysis.log_volume.items():
-                named = {f"log volume, {stage}": values}
-                figure = pictures.picture_volumes(self._dataset, named)
-                write_figure(f"stage_log_volume_map/{stage}", figure)
+        answers = {}
+        for tag, answer in ANSWERS.items():
+            answers[answer] = scores.get(tag)
+        self.write_scalars(epoch, answers)
+        self.write_scalars(epoch, scores)
 
     def write_stages(
         self,
@@ -450,67 +385,115 @@ class RunSummaries:
             for stage, row in summary.items():
                 tag = f"stage_{metric.name}/{stage}"
                 numbers[tag] = row.get(metric.name)
-        self.write_scalars(epoch, numbers, self._config.layerwise_every)
+        self.write_scalars(epoch, numbers)
 
     def write_embeddings(
         self,
         epoch: int,
-        embeddings: dict[str, EmbeddingAnalysis],
-        with_pictures: bool,
+        embeddings: Mapping[str, EmbeddingAnalysis],
     ) -> None:
         """Writes rank and penalties of embeddings.
 
         Args:
             epoch: The number of epochs that are trained.
             embeddings: Results by factor.
-            with_pictures: Writes pictures, too.
         """
         numbers = {}
         for name, embedding in embeddings.items():
             for number, value in embedding.summary.items():
                 numbers[f"embedding_{number}/{name}"] = value
-        self.write_scalars(epoch, numbers, self._config.eval_every)
-        if not (with_pictures and self._config.pictures):
+        self.write_scalars(epoch, numbers)
+
+    def write_pictures(self, analysis: RunAnalysis) -> None:
+        """Writes samples, also as a file, and maps of the trained network.
+
+        Args:
+            analysis: Results of the trained network.
+        """
+        evaluation = analysis.evaluation
+        subsets = []
+        if self._dataset.splits.is_id.any():
+            subsets.append("id")
+        if self._dataset.splits.is_ood.any():
+            subsets.append("ood")
+
+        with self._plot_cards("the answer"):
+            self._plot_answer(evaluation, subsets)
+        with self._plot_cards("the stages"):
+            self._plot_volumes(analysis.layers.log_volume)
+        with self._plot_cards("the embeddings"):
+            self._plot_embeddings(analysis.embeddings)
+        with go_on_without_pictures("samples"), use_own_style():
+            self._write_samples(evaluation, subsets)
+
+    @contextlib.contextmanager
+    def _plot_cards(self, subject: str) -> Iterator[None]:
+        """Makes figures of the block fit TensorBoard's cards."""
+        with (
+            go_on_without_pictures(subject),
+            self._writer.as_default(step=self._config.training.epochs),
+            use_own_style(),
+            fit_width(*CARD),
+        ):
+            yield
+
+    def _plot_answer(
+        self,
+        evaluation: Evaluation,
+        subsets: Sequence[str],
+    ) -> None:
+        dataset = self._dataset
+        if self._has_maps:
+            landscape = pictures.picture_landscape(
+                dataset, evaluation, dataset.planes[:1], ERROR
+            )
+            write_figure("answer/map", landscape)
+        if self._has_curves:
+            curve = pictures.picture_error_curve(dataset, evaluation)
+            write_figure("answer/curve", curve)
+        for subset in subsets:
+            # Without a title, which the tag has; images are larger.
+            samples = pictures.picture_samples(
+                dataset, evaluation, subset, "", CARD_SAMPLES
+            )
+            write_figure(f"answer/samples_{subset}", samples)
+
+    def _plot_volumes(self, log_volume: Mapping[str, np.ndarray]) -> None:
+        if not self._has_maps:
             return
-        with self._plot_cards(epoch):
-            for name, embedding in embeddings.items():
-                factor = self._dataset.space[name]
-                figures = pictures.picture_embedding(factor, embedding)
-                for kind, figure in figures.items():
-                    write_figure(f"{kind}/{name}", figure)
+        for stage, values in log_volume.items():
+            named = {f"log volume, {stage}": values}
+            figure = pictures.picture_volumes(self._dataset, named)
+            write_figure(f"stage_log_volume_map/{stage}", figure)
+
+    def _plot_embeddings(
+        self,
+        embeddings: Mapping[str, EmbeddingAnalysis],
+    ) -> None:
+        for name, embedding in embeddings.items():
+            factor = self._dataset.space[name]
+            figures = pictures.picture_embedding(factor, embedding)
+            for kind, figure in figures.items():
+                write_figure(f"{kind}/{name}", figure)
+
+    def _write_samples(
+        self,
+        evaluation: Evaluation,
+        subsets: Sequence[str],
+    ) -> None:
+        samples = []
+        for subset in subsets:
+            title = f"{self._config.run_name}, {subset.upper()}"
+            figure = pictures.picture_samples(
+                self._dataset, evaluation, subset, title
+            )
+            samples.append(figure_to_array(figure))
+        path = Path(self._config.run_dir, SAMPLES_FILE)
+        write_bytes(path, stack_to_png(samples))
 
     def close(self) -> None:
         """Closes the file."""
         self._writer.close()
-
-
-def plot_errors(
-    epoch: int,
-    evaluation: Evaluation,
-    history: Mapping[int, Mapping[str, float]],
-) -> Figure:
-    """Plots ID and OOD errors in two colors, with their last values.
-
-    Args:
-        epoch: The number of epochs that are trained.
-        evaluation: The scores at this epoch.
-        history: Numbers of earlier epochs, by epoch and tag.
-    """
-    scores = evaluation.tagged
-    tags = [tag for tag in ERRORS.values() if tag in scores]
-    rows: dict[int, Mapping[str, float | None]] = {}
-    for earlier in sorted(history):
-        if earlier < epoch and history[earlier].keys() >= set(tags):
-            rows[earlier] = history[earlier]
-    rows[epoch] = scores
-
-    series = {}
-    for subset, tag in ERRORS.items():
-        if tag in tags:
-            values = np.array([row[tag] for row in rows.values()], float)
-            series[f"{subset} {values[-1]:.3g}"] = values
-    table = pd.DataFrame(series, list(rows))
-    return draw_curves(table, xlabel="epoch", ylabel=ERROR, logy=True)
 
 
 @contextlib.contextmanager
