@@ -80,7 +80,7 @@ def test_outputs_of_hard_rendering(
     assert x["ratio"] > 1
     assert x["axis"] is None
     assert "entropy" in y
-    assert "not decided" in format_report(config, metrics)
+    assert "not decided" in format_report(config, make_dataset(config), metrics)
     tags = set(read_events(config).Tags()["tensors"])
     assert {"profiles/x", "embedding/x", "embedding/y"} <= tags
     assert "embedding_ratio/x" in tags

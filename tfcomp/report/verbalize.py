@@ -19,11 +19,14 @@ FITTED = 0.05
 FAILED = 0.5
 # Predictors without a network, and their names in tables.
 REFERENCES = {
-    "additive": "best sum of effects of single factors",
+    "additive": "additive",
     "nearest_id": "nearest training image",
 }
-# Those that ignore a factor, or equal values of a factor (`reference_scores`).
-IGNORANT = ("without_", "modulo_")
+# Those that ignore a factor, or merge values that look the same in training.
+IGNORANT = {
+    "without_": "ignoring {}",
+    "modulo_": "ignoring {} where it looks the same",
+}
 # Flags in a subtitle, and their words.
 SUBTITLE = {
     "dataset": "dataset {}",
@@ -39,13 +42,16 @@ MAX_FLAGS = 2  # that replace the name which the user gave to a run
 
 def rename_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
     """Names several runs by their settings; models from elsewhere have none."""
-    if len(analyses) < 2 or any(a.run.path is None for a in analyses):
+    if len(analyses) < 2:
         return list(analyses)
+    if any(analysis.run.path is None for analysis in analyses):
+        return list(analyses)
+
     names = name_runs([analysis.run.config for analysis in analyses])
-    return [
-        analysis.rename(name, setting)
-        for analysis, (name, setting) in zip(analyses, names, strict=True)
-    ]
+    renamed = []
+    for analysis, (name, setting) in zip(analyses, names, strict=True):
+        renamed.append(analysis.rename(name, setting))
+    return renamed
 
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
@@ -59,23 +65,35 @@ def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
     if len(set(given)) < len(given):  # runs in several folders
         given = [config.run_dir for config in configs]
         are_trials = False
-    own = [(name, name) for name in given]
+    given_names = [(name, name) for name in given]
 
-    flags = [config.identity() for config in configs]
     # Runs lack the settings of plugins that only others have.
-    every = {n: "-" for f in flags for n in f if n not in IGNORED}
-    flags = [every | f for f in flags]
-    varied = [n for n in every if len({str(f[n]) for f in flags}) > 1]
+    missing: dict[str, object] = {}
+    for config in configs:
+        missing |= dict.fromkeys(config.identity(), "-")
+    for name in IGNORED:
+        missing.pop(name, None)
+    settings = [missing | config.identity() for config in configs]
+
+    varied = []
+    for name in missing:
+        values = {str(setting[name]) for setting in settings}
+        if len(values) > 1:
+            varied.append(name)
     if len(varied) > MAX_FLAGS and not are_trials:
-        return own
-    telling = choose_flags([{n: f[n] for n in varied} for f in flags])
-    settings = [make_label(f, telling) for f in flags]
-    if len(set(settings)) < len(settings):
+        return given_names
+
+    rows = []
+    for setting in settings:
+        rows.append({name: setting[name] for name in varied})
+    telling = choose_flags(rows)
+    labels = [make_label(setting, telling) for setting in settings]
+    if len(set(labels)) < len(labels):
         telling = [*telling, "seed"]
-    names = [make_label(f, telling) for f in flags]
+    names = [make_label(setting, telling) for setting in settings]
     if len({to_file_name(name) for name in names}) < len(names):
-        return own
-    return list(zip(names, settings, strict=True))
+        return given_names
+    return list(zip(names, labels, strict=True))
 
 
 def is_hash(name: str) -> bool:
@@ -93,11 +111,15 @@ def describe_common(settings: Sequence[Mapping[str, Any]]) -> str:
     parts = []
     for flag, words in SUBTITLE.items():
         values = {setting.get(flag) for setting in settings}
+        if len(values) > 1:
+            continue
         value = values.pop()
-        if not values and value not in (None, "") and value is not False:
+        if value not in (None, "") and value is not False:
             parts.append(words.format(value))
+    if not parts:
+        return ""
     text = ", ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def describe_model(run: LoadedRun) -> str:
@@ -108,61 +130,61 @@ def describe_model(run: LoadedRun) -> str:
     return (
         f"{run.name}: {run.config.data.dataset} of {factors}; "
         f"{len(points):,} combinations, {int(points.is_ood.sum()):,} held "
-        f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
+        f"out ({data.region.spec}); relative MSE 1: {data.reference_name}"
     )
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
-    """Returns one sentence on the content of a `metrics.json`, of any age."""
-    known = _find_excess(metrics, "id")
+    """Returns a sentence on the content of a `metrics.json`, of any age.
+
+    Args:
+        metrics: The content; without `reference` the sentence names no image
+            that the error is compared with.
+    """
+    trained = _find_excess(metrics, "id")
     held_out = _find_excess(metrics, "ood")
-    if known is None:
+    if trained is None:
         return "The error of the network in distribution is not a number."
-    above = " above floor_mse" if "floor_mse" in metrics["id"] else ""
-    text = f"in distribution (relative MSE{above} {known:.2g})"
-    if known > FITTED:
+
+    if trained > FITTED:
         text = (
-            f"The network does not fit {text}; at most {FITTED:g} would count "
-            "as fitted"
+            "The network does not fit what it was trained on: "
+            f"{_describe_error(metrics, trained)}, and at most {FITTED:g} "
+            "would count as fitted"
         )
         if held_out is not None:
             text += f"; on held-out combinations it is {held_out:.2g}"
         return f"{text}."
 
+    fits = "The network fits what it was trained on"
     if held_out is None:
-        is_whole = metrics.get("points", {}).get("ood") == 0
-        rest = "its OOD error is unknown"
-        if is_whole:
+        rest = "its error on held-out combinations is unknown"
+        if metrics.get("points", {}).get("ood") == 0:
             rest = "nothing was held out"
-        return f"The network fits {text}; {rest}."
+        return f"{fits}; {rest}."
+
     verdict = "fails on"
     if held_out <= FITTED:
         verdict = "draws"
     elif held_out <= FAILED:
         verdict = "is worse on"
-    return (
-        f"The network fits {text} and {verdict} held-out combinations "
-        f"({held_out:.2g}){_describe_training(metrics)}"
-        f"{_count_peaks(metrics)}."
-    )
+    error = _describe_error(metrics, held_out) + _count_peaks(metrics)
+    clauses = "; ".join([error, *_describe_training(metrics)])
+    return f"{fits} and {verdict} held-out combinations: {clauses}."
 
 
-def _describe_training(metrics: Mapping[str, Any]) -> str:
-    """Describes what training lacked, or knew, of held-out images."""
-    text = ""
-    share = metrics.get("coverage", {}).get("values", 1.0)
-    if share < 1:
-        text = (
-            f", although no more than {share:.1%} of the values of factors "
-            "occurred in training: this is not about composition alone"
-        )
-    copies = metrics.get("copies", {})
-    if copies.get("num_copies"):
-        text += (
-            f"; training contains {copies['num_copies']:,} of their "
-            f"{copies['num_held_out']:,} images"
-        )
-    return text
+def _describe_error(metrics: Mapping[str, Any], error: float) -> str:
+    """Describes an error in units of the error of the reference image."""
+    above = ""
+    if "floor_mse" in metrics["id"]:
+        above = " above floor_mse"
+    reference = metrics.get("reference")
+    if not reference:
+        return f"the relative MSE{above} there is {error:.2g}"
+    image = f"the {reference}"
+    if reference.startswith("blank"):
+        image = "a blank image"
+    return f"its error{above} there is {error:.2g} times {image}'s"
 
 
 def _count_peaks(metrics: Mapping[str, Any]) -> str:
@@ -170,7 +192,26 @@ def _count_peaks(metrics: Mapping[str, Any]) -> str:
     count = metrics.get("points", {}).get("ood")
     if share is None or count is None:
         return ""
-    return f"; {round(share * count)} of {count} peaks are within one pixel"
+    placed = round(share * count)
+    return f", and {placed} of {count} peaks are within one pixel"
+
+
+def _describe_training(metrics: Mapping[str, Any]) -> list[str]:
+    """Describes what training lacked, or knew, of held-out images."""
+    clauses = []
+    share = metrics.get("coverage", {}).get("values", 1.0)
+    if share < 1:
+        clauses.append(
+            f"no more than {share:.1%} of the values of factors occurred in "
+            "training, so this is not about composition alone"
+        )
+    copies = metrics.get("copies", {})
+    if copies.get("num_copies"):
+        clauses.append(
+            f"training contains {copies['num_copies']:,} of their "
+            f"{copies['num_held_out']:,} images"
+        )
+    return clauses
 
 
 def _find_score(
@@ -196,7 +237,8 @@ def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
 
 
 def list_references(
-    scores: Mapping[str, Mapping[str, float]], subset: str = "ood"
+    scores: Mapping[str, Mapping[str, float]],
+    subset: str = "ood",
 ) -> dict[str, str]:
     """Returns predictors with scores, in words; of ignorant ones the best.
 
@@ -204,31 +246,37 @@ def list_references(
         scores: Errors of predictors by name and subset.
         subset: The subset that decides which one is the best.
     """
-    words = {name: REFERENCES[name] for name in REFERENCES if name in scores}
-    errors = {
-        name: errors[subset]
-        for name, errors in scores.items()
-        if name.startswith(IGNORANT) and subset in errors
-    }
+    words = {}
+    for name, label in REFERENCES.items():
+        if name in scores:
+            words[name] = label
+
+    errors = {}
+    for name, row in scores.items():
+        if name.startswith(tuple(IGNORANT)) and subset in row:
+            errors[name] = row[subset]
     if errors:
         best = min(errors, key=errors.__getitem__)
-        words[best] = f"true image {best.replace('_', ' ')}"
+        kind, _, factor = best.partition("_")
+        words[best] = IGNORANT[f"{kind}_"].format(factor)
     return words
 
 
-def format_references(references: Mapping[str, Mapping[str, float]]) -> str:
-    """Formats R² of predictors without a network; empty for older runs."""
-    scores = {name: references[name] for name in list_references(references)}
-    columns = ["id_r2", "ood_r2"]
-    if not any("ood_r2" in row for row in scores.values()):
+def describe_baselines(references: Mapping[str, Mapping[str, float]]) -> str:
+    """Lists R² of predictors without a network; empty for older runs.
+
+    Args:
+        references: Their scores by name, as in `metrics.json`.
+    """
+    parts = []
+    for name, label in list_references(references).items():
+        row = references[name]
+        if "ood_r2" not in row:
+            continue
+        part = f"{label} {row['ood_r2']:.2g}"
+        if "ood_new_r2" in row:
+            part += f" (new images {row['ood_new_r2']:.2g})"
+        parts.append(part)
+    if not parts:
         return ""
-    if any("ood_new" in row for row in scores.values()):
-        columns.append("ood_new_r2")
-    lines = ["", "r2 without a network"]
-    for name, row in scores.items():
-        line = f" {name:19}"
-        for column in columns:
-            value = row.get(column)
-            line += f"{'-':>12}" if value is None else f"{value:12.4g}"
-        lines.append(line)
-    return "\n".join(lines)
+    return f"R² held out: {', '.join(parts)}"
