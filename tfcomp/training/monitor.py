@@ -88,7 +88,8 @@ class Monitor(keras.callbacks.Callback):
         self._summaries.write_settings()
         self.history = History(self._folder)
         training = config.training
-        self._examples = count_steps(training, dataset) * training.batch_size
+        num_steps = count_steps(training, dataset)
+        self._num_examples = num_steps * training.batch_size
         self._kept = _spread_epochs(training.epochs, config.keep_outputs)
 
     def reads_weights(self, done: int) -> bool:
@@ -103,8 +104,9 @@ class Monitor(keras.callbacks.Callback):
         """Writes the loss, and the scores that are due, which join `logs`."""
         done = epoch + 1
         numbers = {"train/loss": logs["loss"]}
-        speed = {"train/examples_per_second": self._examples / logs["seconds"]}
-        self._summaries.write_scalars(done, numbers | speed)
+        speed = self._num_examples / logs["seconds"]
+        speeds = {"train/examples_per_second": speed}
+        self._summaries.write_scalars(done, numbers | speeds)
         if done == self._config.training.epochs:  # `finish` evaluates
             self.history.add(done, numbers)
             return
@@ -112,7 +114,8 @@ class Monitor(keras.callbacks.Callback):
         if done in self._kept:
             self._keep_outputs(done)
         layers_due = _is_due(done, self._config.layerwise_every)
-        if layers_due or _is_due(done, self._config.eval_every):
+        scores_due = _is_due(done, self._config.eval_every)
+        if layers_due or scores_due:
             analysis = self._analyze()
             self._write_numbers(done, analysis, layers_due)
             scores = analysis.evaluation.tagged
@@ -128,7 +131,13 @@ class Monitor(keras.callbacks.Callback):
         images = self._models.traced.predict(points)
         evaluation = Evaluation(images, dataset.grid_images, {})
         errors = compute_error_ratio(dataset, evaluation)
-        image_files.write_outputs(self._folder, epoch, points, images, errors)
+        image_files.write_outputs(
+            self._folder,
+            epoch,
+            points,
+            images,
+            errors,
+        )
 
     def _analyze(self) -> RunAnalysis:
         """Makes the analysis of the network as it is now."""
@@ -138,8 +147,10 @@ class Monitor(keras.callbacks.Callback):
 
     def score_errors(self) -> dict[str, float | None]:
         """Computes the relative errors of the network by subset."""
-        scores = self._analyze().evaluation.scores
-        return {subset: row["relative_mse"] for subset, row in scores.items()}
+        errors = {}
+        for subset, row in self._analyze().evaluation.scores.items():
+            errors[subset] = row["relative_mse"]
+        return errors
 
     def finish(self) -> dict[str, Any]:
         """Returns metrics of the trained network and reference predictors."""
@@ -222,7 +233,9 @@ def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
 
 def _spread_epochs(epochs: int, count: int) -> set[int]:
     """Chooses epochs whose outputs are kept; the network has the last ones."""
-    spread = {round(k * epochs / count) for k in range(1, count)}
+    spread = set()
+    for part in range(1, count):
+        spread.add(round(part * epochs / count))
     return spread - {0, epochs}
 
 
@@ -239,8 +252,9 @@ def measure_factors(model: keras.Model) -> dict[str, dict[str, float]]:
     """
     numbers: dict[str, dict[str, float]] = {}
     for layer in model.layers:
-        if hasattr(layer, "measure_factors"):
-            numbers |= layer.measure_factors()
+        measure = getattr(layer, "measure_factors", None)
+        if measure is not None:
+            numbers |= measure()
     return numbers
 
 
@@ -278,22 +292,40 @@ class History:
         for tag, number in numbers.items():
             if number is not None:
                 row[tag] = float(np.float32(number))
-        # Writing all rows after each of a thousand epochs would take seconds.
-        is_next = epoch > max(self.rows, default=epoch)
-        if is_next and self._tags >= row.keys():
+
+        last_epoch = max(self.rows, default=epoch)
+        if epoch > last_epoch and self._tags >= row.keys():
             self.rows[epoch] = row
-            cells = [str(row.get(tag, "")) for tag in self._tags]
-            with open_log(self._path) as file:
-                file.write(f"{epoch},{','.join(cells)}\n".encode())
+            self._append_row(epoch)
             return
 
-        self.rows = {e: old for e, old in self.rows.items() if e <= epoch}
-        self.rows[epoch] = self.rows.get(epoch, {}) | row
+        kept_rows = {}
+        for earlier, old_row in self.rows.items():
+            if earlier <= epoch:
+                kept_rows[earlier] = old_row
+        kept_rows[epoch] = kept_rows.get(epoch, {}) | row
+        self.rows = kept_rows
+        self._write_rows()
+
+    def _append_row(self, epoch: int) -> None:
+        """Appends, since to write all of a thousand rows takes seconds."""
+        row = self.rows[epoch]
+        cells = [str(epoch)]
+        for tag in self._tags:
+            cells.append(str(row.get(tag, "")))
+        line = ",".join(cells)
+        with open_log(self._path) as file:
+            file.write(f"{line}\n".encode())
+
+    def _write_rows(self) -> None:
         empty: dict[str, Any] = {}
         for row in self.rows.values():
             empty |= dict.fromkeys(row)
         self._tags = empty.keys()
-        table = [{"epoch": e, **empty, **row} for e, row in self.rows.items()]
+
+        table = []
+        for epoch, row in self.rows.items():
+            table.append({"epoch": epoch, **empty, **row})
         write_csv(self._path, table)
 
 
@@ -309,26 +341,34 @@ class RunSummaries:
         self._writer = tf.summary.create_file_writer(config.run_dir)
         self._config = config
         self._dataset = dataset
-        is_complete = dataset.splits.is_complete
-        self._has_maps = is_complete and bool(dataset.planes)
-        self._has_curves = is_complete and bool(list_curves(dataset.space))
+        self._has_maps = False
+        self._has_curves = False
+        if dataset.splits.is_complete:
+            self._has_maps = bool(dataset.planes)
+            self._has_curves = bool(list_curves(dataset.space))
 
     def write_settings(self) -> None:
         """Writes hyperparameters off their defaults, and errors to show."""
+        config = self._config
         defaults = RunConfig().identity()
         settings = {}
-        for flag, value in self._config.identity().items():
-            if flag in SETTINGS or value != defaults.get(flag):
+        for flag, value in config.identity().items():
+            is_default = value == defaults.get(flag)
+            if flag in SETTINGS or not is_default:
                 settings[flag] = value
+
+        columns = []
+        for name, value in settings.items():
+            domain = hparams.Discrete([value])
+            columns.append(hparams.HParam(name, domain))
+        errors = [hparams.Metric(tag) for tag in ANSWERS]
+        log_folder = Path(config.log_dir).name
+        is_trial = log_folder == TRIALS
+
         with self._writer.as_default(step=0):
-            hparams.hparams(settings, trial_id=self._config.run_name)
-            if Path(self._config.log_dir).name == TRIALS:
-                return  # the sweep describes them
-            columns = []
-            for name, value in settings.items():
-                columns.append(hparams.HParam(name, hparams.Discrete([value])))
-            errors = [hparams.Metric(tag) for tag in ANSWERS]
-            hparams.hparams_config(columns, errors)
+            hparams.hparams(settings, trial_id=config.run_name)
+            if not is_trial:  # a sweep describes its trials
+                hparams.hparams_config(columns, errors)
 
     def write_scalars(
         self,
