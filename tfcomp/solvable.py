@@ -20,7 +20,7 @@ from tfcomp.config.process import quiet_startup
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset, notes, solvable
-from tfcomp.report.verbalize import format_references
+from tfcomp.report.verbalize import describe_baselines
 
 SHOWN = 5  # images of a list in words
 FLAGS = {"json": (False, "Print JSON, with all images to add.")}
@@ -55,12 +55,11 @@ def solve(settings: dict[str, Any]) -> int:
         "determined": notes.describe_limits(copies),
         "images": notes.describe_order(facts.get("explained", {})),
         "copies": notes.describe_copies(copies) or note,
+        "baselines": describe_baselines(facts.get("references", {})),
     }
     for name, line in lines.items():
         if line:
             print(f"{name}: {line}")
-    references = format_references(facts.get("references", {}))
-    print(references.lstrip("\n"))
     return 0
 
 

@@ -23,15 +23,15 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_config
-from tfcomp.datasets import notes
+from tfcomp.datasets import Dataset, notes
 from tfcomp.models.registry import AXES, check_config, limit_threads
-from tfcomp.report.verbalize import describe_scores, format_references
+from tfcomp.report.verbalize import describe_baselines, describe_scores
 from tfcomp.storage.files import (
     check_folder,
     check_run_folders,
     list_versions,
 )
-from tfcomp.storage.run_folder import SAMPLES_FILE, find_finished, select_scores
+from tfcomp.storage.run_folder import find_finished, select_scores
 
 if TYPE_CHECKING:
     from tfcomp.report.model_report import ModelReport
@@ -40,7 +40,22 @@ FLAGS = {
     "materialize": (False, "Write the examples to --examples_dir, no run."),
 }
 WIDTH = 80  # characters of a line
-MARGIN = 13  # characters before a fact
+MARGIN = 14  # characters before a fact
+LABEL = 20  # characters before the first score
+# Scores of the table, and how they are named and formatted.
+ROWS = {
+    "relative_mse": ("relative MSE", "{:.2g}".format),
+    "r2": ("R²", "{:.3g}".format),
+    "position_accuracy": ("peaks within 1 px", notes.format_share),
+}
+COLUMNS = {
+    "id": "trained",
+    "ood": "held out",
+    "ood_new": "new images",
+    "id_test": "not held out, new",
+    "id_plus": "trained, sum",
+    "ood_plus": "held out, sum",
+}
 
 
 def train(settings: dict[str, Any]) -> int:
@@ -54,7 +69,9 @@ def train(settings: dict[str, Any]) -> int:
     config = make_config(settings)
     if writes_examples:
         return write_examples(config)
-    print(format_report(config, run_training(config)))
+    dataset = check_run(config)
+    metrics = run_training(config, dataset)
+    print(format_report(config, dataset, metrics))
     return 0
 
 
@@ -127,11 +144,31 @@ def format_arguments(
     return arguments
 
 
-def run_training(config: RunConfig) -> dict[str, Any]:
+def check_run(config: RunConfig) -> Dataset:
+    """Returns the dataset of a run that can be trained, and prints notes.
+
+    Args:
+        config: The run.
+
+    Raises:
+        ConfigError: Settings contradict each other or exceed this machine.
+        RunError: The run folder cannot be used.
+    """
+    check_run_folders(config.to_flags())
+    dataset = check_config(config)
+    notes.print_notes(dataset)
+    return dataset
+
+
+def run_training(
+    config: RunConfig,
+    dataset: Dataset | None = None,
+) -> dict[str, Any]:
     """Trains a decoder unless it is finished.
 
     Args:
         config: The run.
+        dataset: The result of `check_run`, if it was called before.
 
     Returns:
         The content of its `metrics.json`.
@@ -140,9 +177,7 @@ def run_training(config: RunConfig) -> dict[str, Any]:
         ConfigError: Settings contradict each other or exceed this machine.
         RunError: The run folder cannot be used, or training diverges.
     """
-    check_run_folders(config.to_flags())
-    dataset = check_config(config)
-    notes.print_notes(dataset)
+    dataset = dataset or check_run(config)
     finished = find_finished(config)
     if finished:
         return finished
@@ -157,77 +192,97 @@ def run_training(config: RunConfig) -> dict[str, Any]:
     return train_and_evaluate(config, dataset)
 
 
-def format_report(config: RunConfig, metrics: dict[str, Any]) -> str:
-    """Formats the ID and OOD scores, the facts, and one sentence.
+def format_report(
+    config: RunConfig,
+    dataset: Dataset,
+    metrics: Mapping[str, Any],
+) -> str:
+    """Formats scores of trained and held-out images, facts, and a sentence.
 
     Args:
         config: The run.
+        dataset: Its data.
         metrics: The content of its `metrics.json`.
     """
-    scores = _format_scores(select_scores(metrics))
-    scores += format_references(metrics.get("references", {}))
-
     lines = []
-    for name, fact in _list_facts(metrics).items():
+    for name, fact in _list_facts(dataset, metrics).items():
         if fact:
-            head = f"{name:{MARGIN}}"
-            indent = " " * MARGIN
             text = textwrap.fill(
-                head + fact,
-                WIDTH,
-                subsequent_indent=indent,
+                f"{name:{MARGIN}}{fact}",
+                width=WIDTH,
+                subsequent_indent=" " * MARGIN,
             )
             lines.append(text)
     for name, place in _list_places(config).items():
-        if place:
-            lines.append(f"{name:{MARGIN}}{place}")
+        lines.append(f"{name:{MARGIN}}{place}")
 
+    scores = _format_scores(metrics)
     facts = "\n".join(lines)
     sentence = textwrap.fill(describe_scores(metrics), WIDTH)
     return f"\n{scores}\n\n{facts}\n\n{sentence}"
 
 
-def _list_facts(metrics: dict[str, Any]) -> dict[str, str]:
-    """Returns facts about data and model by title; some are empty."""
-    reference = metrics.get("reference", "")
-    if reference:
-        reference = f"{reference} (its relative_mse is 1)"
-    coverage = []
-    for part, share in metrics.get("coverage", {}).items():
-        coverage.append(f"{notes.format_share(share)} of {part}")
-    copies = metrics.get("copies", {})
-    certified = notes.describe_certificates(metrics.get("certificate", {}))
-    if certified:
-        certified += f"; {notes.describe_limits(copies)}"
+def _format_scores(metrics: Mapping[str, Any]) -> str:
+    """Formats a table with a row for each score, a column for each subset."""
+    from tfcomp.metrics.registry import USER_METRICS
 
+    subsets = select_scores(metrics)
+    rows = dict(ROWS)
+    for name, entry in metrics.get(USER_METRICS, {}).items():
+        rows[name] = (entry["label"], "{:.3g}".format)
+
+    lines = [" " * LABEL]
+    widths = {}
+    for subset in subsets:
+        title = COLUMNS.get(subset, subset)
+        widths[subset] = max(11, len(title) + 2)
+        lines[0] += title.rjust(widths[subset])
+    for name, (label, format_number) in rows.items():
+        line = label.ljust(LABEL)
+        values = [scores.get(name) for scores in subsets.values()]
+        if all(value is None for value in values):
+            continue
+        for width, value in zip(widths.values(), values, strict=True):
+            text = "-"
+            if value is not None:
+                text = format_number(value)
+            line += text.rjust(width)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _list_facts(
+    dataset: Dataset,
+    metrics: Mapping[str, Any],
+) -> dict[str, str]:
+    """Returns facts about data and model by title; some are empty."""
+    identifiable = notes.describe_identifiable(
+        dataset.space.names,
+        metrics.get("certificate", {}),
+        metrics.get("explained", {}),
+    )
     return {
-        "reference": reference,
-        "trained on": ", ".join(coverage),
-        "copies": notes.describe_copies(copies),
-        "determined": certified,
-        "images": notes.describe_order(metrics.get("explained", {})),
+        "baselines": describe_baselines(metrics.get("references", {})),
+        "identifiable": identifiable,
+        "copies": notes.describe_copies(metrics.get("copies", {})),
+        "factors": notes.describe_factors(dataset),
         "axes": _describe_axes(metrics.get("embeddings", {})),
         "channels": _describe_channels(metrics.get("channels", {})),
     }
 
 
 def _list_places(config: RunConfig) -> dict[str, str]:
-    """Returns what the run has written by title; some are empty."""
-    saved = ""
+    """Returns what the run has written by title, and commands to look."""
+    run = shlex.quote(config.run_dir)
+    logs = shlex.quote(config.log_dir)
+    places = {"run": f"{config.run_dir} (all numbers: metrics.json)"}
     if config.export:
-        saved = config.export_path
-        if not list_versions(saved):  # of a run that ended without
-            run = shlex.quote(config.run_dir)
-            saved = f"none; write one by tfcomp export --run={run}"
-    samples = os.path.join(config.run_dir, SAMPLES_FILE)
-    if not os.path.exists(samples):
-        samples = ""
-    return {
-        "run": config.run_dir,
-        "saved model": saved,
-        "samples": samples,
-        "look": f"tensorboard --logdir {shlex.quote(config.log_dir)}",
-    }
+        places["saved model"] = config.export_path
+        if not list_versions(config.export_path):  # of a run ended without
+            export = f"tfcomp export --run={run}"
+            places["saved model"] = f"none; write one by {export}"
+    places["look"] = f"tfcomp analyze {run}; tensorboard --logdir {logs}"
+    return places
 
 
 def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
@@ -251,18 +306,6 @@ def _describe_channels(channels: dict[str, dict[str, float]]) -> str:
     for factor, terms in channels.items():
         lines.append(f"{factor}: {', '.join(terms) or 'nothing'}")
     return "; ".join(lines)
-
-
-def _format_scores(subsets: dict[str, dict[str, float | None]]) -> str:
-    """Formats a table with a row for each score, a column for each subset."""
-    import pandas as pd
-
-    table = pd.DataFrame(subsets, dtype=float)
-    names = {subset: subset.upper() for subset in subsets}
-    names["ood_new"] = "new"
-    return table.rename(columns=names).to_string(
-        na_rep="-", float_format="{:.4g}".format, col_space=12
-    )
 
 
 def define_flags() -> flags.FlagValues:

@@ -8,7 +8,7 @@ import pytest
 import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.notes import describe_order
+from tfcomp.datasets.notes import describe_identifiable, describe_order
 from tfcomp.datasets.solvable import (
     certify,
     certify_dataset,
@@ -265,3 +265,25 @@ def test_columns_of_a_design_are_counted_up_to_a_limit() -> None:
     assert not exceeds_columns(sizes, 2, 6 + 8 + 12)
     assert exceeds_columns(sizes, 2, 6 + 8 + 11)
     assert exceeds_columns([2] * 10_000, 3, 6000)  # 10^11 triples
+
+
+@pytest.mark.parametrize(
+    ("certified", "explained", "answer", "verdict"),
+    [
+        ([1.0, 0.0], 0.14, "yes, if x and y", "interact"),
+        ([1.0, 1.0, 0.5], 1.0, "at most 2", "add up"),
+        ([0.311, 0.0], 0.5, "31.1%", "interact"),
+        ([0.0, None], 0.5, "no, ", "interact"),
+        ([None], 0.5, "", ""),
+    ],
+)
+def test_the_certificate_in_words(
+    certified: list[float | None], explained: float, answer: str, verdict: str
+) -> None:
+    certificate = {
+        str(order): {"certified": share}
+        for order, share in enumerate(certified, start=1)
+    }
+    text = describe_identifiable("xy", certificate, {"1": explained})
+    assert answer in text and verdict in text
+    assert bool(text) == bool(answer)

@@ -20,7 +20,8 @@ from tfcomp.datasets.factors import (
     make_pixel_space,
 )
 from tfcomp.datasets.notes import (
-    describe_held_out,
+    count_held_out,
+    describe_factors,
     list_notes,
 )
 from tfcomp.datasets.regions import parse_region
@@ -155,20 +156,22 @@ def test_a_control_trains_on_the_region(
 
 
 @pytest.mark.parametrize(
-    ("region", "note"),
+    ("region", "counts"),
     [
-        (
-            "x:2-4,y:1-2",
-            "x: 3 of 8 values in part, 0 altogether; "
-            "y: 2 of 8 values in part, 0 altogether",
-        ),
-        ("x:2-4", "x: 0 of 8 values in part, 3 altogether"),
-        ("random:0.5", ""),
-        ("none", ""),
+        ("x:2-4,y:1-2", {"x": (3, 0), "y": (2, 0)}),
+        ("x:2-4", {"x": (0, 3)}),
+        ("random:0.5", {}),
+        ("none", {}),
     ],
 )
-def test_held_out_values_are_counted(region: str, note: str) -> None:
+def test_held_out_values_are_counted(
+    region: str, counts: dict[str, tuple[int, int]]
+) -> None:
     flags = ["--grid_size=8", f"--region={region}"]
     dataset = make_dataset(parse_config(flags))
-    found = describe_held_out(dataset)
-    assert found.startswith(f"held out of {note}") if note else not found
+    assert count_held_out(dataset) == counts
+    text = describe_factors(dataset)
+    for in_part, altogether in counts.values():
+        assert f"{in_part or altogether} held out" in text
+    if not counts:
+        assert text.startswith("x, y: 8 values") and "held out" not in text

@@ -26,7 +26,7 @@ def say(known: float | None, held_out: float | None, **changes: Any) -> str:
 def test_the_error_decides_on_the_verdict(error: float, verdict: str) -> None:
     sentence = say(0.002, error)
     assert f"{verdict} held-out" in sentence
-    assert f"({error:.2g})" in sentence
+    assert f"there is {error:.2g}" in sentence
     assert "3 of 25 peaks" in sentence
 
 
@@ -45,8 +45,21 @@ def test_of_several_images_the_mean_is_fitted() -> None:
     scores = {"mse": 0.1802, "relative_mse": 0.901, "floor_mse": 0.18}
     blank = scores | {"mse": 0.2, "relative_mse": 1.0}
     sentence = describe_scores({"id": scores, "ood": blank})
-    assert "fits" in sentence and "0.01)" in sentence and "(1)" in sentence
-    assert "does not fit" in describe_scores({"id": blank, "ood": scores})
+    assert "does not fit" not in sentence and "there is 1" in sentence
+    unfitted = describe_scores({"id": blank, "ood": scores})
+    assert "does not fit" in unfitted and "is 0.01" in unfitted
+
+
+@pytest.mark.parametrize(
+    ("reference", "image"),
+    [
+        ("blank 1", "a blank image"),
+        ("mean training image", "the mean training image"),
+    ],
+)
+def test_the_unit_of_the_error_is_named(reference: str, image: str) -> None:
+    sentence = say(0.002, 0.82, reference=reference)
+    assert f"0.82 times {image}" in sentence
 
 
 @pytest.mark.parametrize("error", [None, math.nan])

@@ -43,7 +43,7 @@ def test_metrics_and_export(tmp_path, read_events) -> None:
     assert code["log_volume_id"] == approx(-4.0483, abs=1e-3)
 
     tags = set(read_events(config).Tags()["tensors"])
-    assert {"answer/samples_ood", "answer/curve", "answer/errors"} <= tags
+    assert {"answer/samples_ood", "answer/curve", "answer/ood_error"} <= tags
     assert "answer/map" not in tags
 
     model = tf.saved_model.load(f"{config.export_path}/1")
@@ -82,7 +82,7 @@ def test_outputs_of_hard_rendering(tmp_path, read_events) -> None:
     assert x["ratio"] > 1
     assert x["axis"] is None
     assert "entropy" in y
-    assert "not decided" in format_report(config, metrics)
+    assert "not decided" in format_report(config, make_dataset(config), metrics)
     tags = set(read_events(config).Tags()["tensors"])
     assert {"profiles/x", "embedding/x", "embedding/y"} <= tags
     assert "embedding_ratio/x" in tags

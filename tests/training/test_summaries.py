@@ -2,18 +2,20 @@
 
 import errno
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.image
 import pytest
 from PIL import Image
-from pytest import approx
 from tensorboard.backend.event_processing.event_accumulator import (
     EventAccumulator,
 )
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
+from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import parse_config
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history, read_metrics
 from tfcomp.training import monitor
@@ -24,142 +26,144 @@ STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 
 @pytest.fixture(scope="module")
-def events(smoke_run, read_events) -> EventAccumulator:
+def events(smoke_run: RunConfig, read_events: Callable) -> EventAccumulator:
     return read_events(smoke_run)
 
 
 @pytest.fixture(scope="module")
-def metrics(smoke_run) -> dict:
+def metrics(smoke_run: RunConfig) -> dict:
     return read_metrics(Path(smoke_run.run_dir))
 
 
-def read(
-    events: EventAccumulator,
-    tag: str,
-) -> dict[int, object]:
+def read(events: EventAccumulator, tag: str) -> dict[int, object]:
     return {
         event.step: tensor_util.make_ndarray(event.tensor_proto)
         for event in events.Tensors(tag)
     }
 
 
-def test_scalar_tags_are_few_and_grouped(events, metrics) -> None:
-    groups: dict[str, set] = {}
+def test_scalar_tags_are_few_and_grouped(
+    events: EventAccumulator, metrics: dict
+) -> None:
+    groups = {}
     for tag in events.Tags()["tensors"]:
         group, _, name = tag.partition("/")
         groups.setdefault(group, set()).add(name)
-
     assert groups.pop("train") == {"loss", "examples_per_second"}
     for subset in ("id", "ood"):
         assert groups.pop(subset) == set(metrics[subset])
-
-    names = {"mixed_share", "relative_contrast", "total_curvature"}
-    names |= set(metrics["layers"]["image"])
-    for metric in list_metrics("stage", "stages"):
-        if metric.chart is not None and metric.name in names:
-            assert groups.pop(f"stage_{metric.name}") == set(STAGES)
-    assert groups.pop("stage_log_volume_map") == set(STAGES)
-
-    # TensorBoard sorts groups and opens on the first that it shows.
-    assert min(name for name in groups if name[0] != "_") == "answer"
-    answer = {"errors", "map", "samples_id", "samples_ood"}
-    assert groups.pop("answer") == answer
+    # TensorBoard sorts them: the scores stand above the stages.
+    watched = {name for row in metrics["layers"].values() for name in row}
+    watched |= {"mixed_share", "relative_contrast", "total_curvature"}
+    declared = list_metrics("stage", "stages")
+    charted = {m.name for m in declared if m.chart is not None}
+    for group in (*watched & charted, "log_volume_map"):
+        assert groups.pop(f"stage_{group}") == set(STAGES)
+    first = {"id_error", "map", "ood_error", "samples_id", "samples_ood"}
+    # TensorBoard opens on the first group that it shows.
+    shown = [group for group in groups if not group.startswith("_")]
+    assert min(shown) == "answer" and groups.pop("answer") == first
     assert set(groups) <= {"_hparams_"}
 
 
-def read_hparams(
-    events: EventAccumulator,
-    tag: str,
-) -> HParamsPluginData:
-    metadata = events.SummaryMetadata(f"_hparams_/{tag}")
-    return HParamsPluginData.FromString(metadata.plugin_data.content)
-
-
-def test_hyperparameters_are_those_that_say_something(events) -> None:
-    session = read_hparams(events, "session_start_info").session_start_info
-    experiment = read_hparams(events, "experiment").experiment
-
-    names = set(session.hparams)
-    assert {"region", "encoding", "model", "seed", "epochs"} <= names
-    assert "adam_epsilon" not in names
-    assert len(names) < 25
-    assert {info.name for info in experiment.hparam_infos} == names
+def test_hyperparameters_are_those_that_say_something(
+    smoke_run: RunConfig, events: EventAccumulator
+) -> None:
+    metadata = events.SummaryMetadata("_hparams_/session_start_info")
+    data = HParamsPluginData.FromString(metadata.plugin_data.content)
+    shown = set(data.session_start_info.hparams)
+    assert {"region", "encoding", "model", "seed", "epochs"} <= shown
+    assert "adam_epsilon" not in shown and len(shown) < 25
+    metadata = events.SummaryMetadata("_hparams_/experiment")
+    content = metadata.plugin_data.content
+    experiment = HParamsPluginData.FromString(content).experiment
+    assert {info.name for info in experiment.hparam_infos} == shown
     tags = [metric.name.tag for metric in experiment.metric_infos]
     assert tags == ["id/relative_mse", "ood/relative_mse"]
 
 
-@pytest.mark.parametrize(
-    "tag",
-    ["answer/samples_ood", "stage_log_volume_map/code"],
-)
-def test_images_are_rendered(tag, events) -> None:
-    width, height, png = read(events, tag)[2][:3]
-
-    image = matplotlib.image.imread(io.BytesIO(png), format="png")
-
-    assert image.shape[:2] == (int(height), int(width))
-    assert image.std() > 0
-
-
-def test_images_of_the_last_epoch_are_a_larger_file(events, smoke_run) -> None:
-    width = read(events, "answer/samples_ood")[2][0]
+def test_images_are_drawn(
+    events: EventAccumulator, smoke_run: RunConfig
+) -> None:
+    """Of the trained network; samples, more than on a card, are also a file."""
+    for tag in ("answer/samples_ood", "stage_log_volume_map/code"):
+        cards = read(events, tag)
+        assert list(cards) == [4]
+        width, height, png = cards[4][:3]
+        image = matplotlib.image.imread(io.BytesIO(png), format="png")
+        assert image.shape[:2] == (int(height), int(width))
+        assert image.std() > 0
     with Image.open(Path(smoke_run.run_dir) / "samples.png") as file:
         assert file.width > int(width)
 
 
-def test_last_scalars_are_the_final_metrics(events, metrics) -> None:
-    epochs = metrics["train"]["epochs"]
+def test_scalars_are_curves_that_end_in_the_final_metrics(
+    events: EventAccumulator, metrics: dict
+) -> None:
     for subset in ("id", "ood"):
-        values = read(events, f"{subset}/mse")
-        assert list(values) == [epochs]  # one point, which nothing smooths
-        assert values[epochs] == approx(metrics[subset]["mse"], rel=1e-6)
-
+        for name, expected in metrics[subset].items():
+            curve = read(events, f"{subset}/{name}")
+            assert list(curve) == [1, 2, 3, 4]
+            assert curve[4] == pytest.approx(expected, rel=1e-6)
+        answer = read(events, f"answer/{subset}_error")
+        assert answer == read(events, f"{subset}/relative_mse")
     for stage in STAGES:
-        value = read(events, f"stage_factorization/{stage}")[epochs]
+        curve = read(events, f"stage_factorization/{stage}")
+        assert list(curve) == [2, 4]
         expected = metrics["layers"][stage]["factorization"]
-        assert value == approx(expected, rel=1e-6)
+        assert curve[4] == pytest.approx(expected, rel=1e-6)
 
 
-def test_numbers_are_those_of_tensorboard(smoke_run, events) -> None:
+@pytest.mark.parametrize(
+    ("name", "epochs"), [("smoke", 30), ("donut", 50), ("low_rank", 1000)]
+)
+def test_shipped_runs_are_scored_ten_to_thirty_times(
+    name: str, epochs: int
+) -> None:
+    config = parse_config([f"--flagfile={name}.flags"])
+    assert config.training.epochs == epochs
+    assert 10 <= epochs // config.eval_every <= 30
+    assert 5 <= epochs // config.layerwise_every <= 10
+
+
+def test_numbers_are_those_of_tensorboard(
+    smoke_run: RunConfig, events: EventAccumulator
+) -> None:
     rows = read_history(Path(smoke_run.run_dir) / "history.csv")
-
-    assert list(rows) == [1, 2, 3, 4]
-    losses = {epoch: row["train/loss"] for epoch, row in rows.items()}
-    assert read(events, "train/loss") == losses
-    for tag in ("id/relative_mse", "ood/relative_mse"):
-        # Few scores are one point in TensorBoard.
-        assert read(events, tag) == {4: rows[4][tag]}
+    for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
+        curve = {epoch: row[tag] for epoch, row in rows.items()}
+        assert curve == read(events, tag)
 
 
 @pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"\xff"])
 def test_a_damaged_file_is_named_and_begun_anew(
-    content, tmp_path, capsys
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     file = tmp_path / "history.csv"
     file.write_bytes(content)
     History(tmp_path).add(3, {"train/loss": 0.5})
-
     assert read_history(file) == {3: {"train/loss": 0.5}}
     assert f"no curves from {file}" in capsys.readouterr().err
 
 
 def test_pictures_that_fail_leave_the_numbers(
-    make_smoke, read_events, monkeypatch, capsys
+    make_smoke: Callable[..., RunConfig],
+    read_events: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ) -> None:
+    config = make_smoke("--pictures", "--epochs=1")
+
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("Failed to process string with tex")
 
     monkeypatch.setattr(monitor.pictures, "picture_samples", fail)
-    config = make_smoke("--pictures", "--epochs=1", "--model=mlp", "--width=4")
-
     train_and_evaluate(config)
-
     folder = Path(config.run_dir)
     assert read_metrics(folder)["ood"]["mse"] > 0
     assert not (folder / "samples.png").exists()
     tags = set(read_events(config).Tags()["tensors"])
-    assert "ood/mse" in tags
-    assert "answer/samples_id" not in tags
+    assert "ood/mse" in tags and "answer/samples_id" not in tags
     assert "no pictures" in capsys.readouterr().err
 
 

@@ -46,12 +46,9 @@ def list_notes(dataset: Dataset) -> list[str]:
 
 
 def print_notes(dataset: Dataset) -> None:
-    """Prints the notes and the held-out values."""
+    """Prints the notes."""
     for line in list_notes(dataset):
         print(line)
-    held_out = describe_held_out(dataset)
-    if held_out:
-        print(held_out)
 
 
 def describe_sample(dataset: Dataset) -> str:
@@ -94,27 +91,50 @@ def _format_size(size: int) -> str:
     return f"some 10^{round(math.log10(size))}"
 
 
-def describe_held_out(dataset: Dataset) -> str:
-    """Counts the held-out values of each factor that the region limits."""
+def describe_factors(dataset: Dataset) -> str:
+    """Describes values and held-out values; equal factors share a part.
+
+    For example `x, y: 28 values from 0 to 27 px, 17 held out in part`.
+    """
+    held_out = count_held_out(dataset)
+    groups: dict[str, list[str]] = {}
+    for factor in dataset.space:
+        text = _describe_values(factor)
+        in_part, altogether = held_out.get(factor.name, (0, 0))
+        if in_part:
+            text += f", {in_part} held out in part"
+        if altogether:
+            text += f", {altogether} held out altogether"
+        groups.setdefault(text, []).append(factor.name)
+
+    parts = []
+    for text, names in groups.items():
+        parts.append(f"{', '.join(names)}: {text}")
+    return "; ".join(parts)
+
+
+def count_held_out(dataset: Dataset) -> dict[str, tuple[int, int]]:
+    """Counts held-out values of the factors that the region limits.
+
+    Returns:
+        By factor the number of values that training has in other
+        combinations, and of those that it lacks.
+    """
     points = dataset.splits.all
     if not points.is_ood.any():
-        return ""
-    named = set(re.split("[:,|&]", dataset.region.spec))
-    parts = []
+        return {}
+
+    region_names = set(re.split("[:,|&]", dataset.region.spec))
     index = dataset.space.to_index(points.factors)
+    counts = {}
     for factor, column in zip(dataset.space, index.T, strict=True):
         held_out = np.unique(column[points.is_ood])
         trained = column[~points.is_ood]
         num_part = len(np.intersect1d(held_out, trained))
         num_unseen = len(held_out) - num_part
-        if factor.name in named or num_part < factor.size:
-            parts.append(
-                f"{factor.name}: {num_part} of {factor.size} values in "
-                f"part, {num_unseen} altogether"
-            )
-    if not parts:
-        return ""
-    return f"held out of {'; '.join(parts)}"
+        if factor.name in region_names or num_part < factor.size:
+            counts[factor.name] = (num_part, num_unseen)
+    return counts
 
 
 def describe_copies(summary: Mapping[str, Any]) -> str:
@@ -164,26 +184,50 @@ def format_share(share: float) -> str:
     return text
 
 
-def describe_certificates(
-    summary: Mapping[str, Numbers],
+def describe_identifiable(
+    names: Sequence[str],
+    certificate: Mapping[str, Numbers],
+    explained: Mapping[str, float],
 ) -> str:
-    """Formats the shares, as `100.0% at order 1, 0.0% at order 2`."""
-    parts = []
-    for order, numbers in summary.items():
-        share = numbers["certified"]
-        if share is None:
-            continue
-        notes = []
-        if numbers["missing_rank"]:
-            notes.append(f"images missing: {numbers['missing_rank']:,}")
-        noise = describe_noise(numbers)
-        if noise:
-            notes.append(noise)
-        part = f"{format_share(share)} at order {order}"
-        if notes:
-            part += f" ({'; '.join(notes)})"
-        parts.append(part)
-    return ", ".join(parts)
+    """Says whether held-out combinations follow from the training set.
+
+    Args:
+        names: The factors.
+        certificate: By order the share that is certified, as in
+            `metrics.json`.
+        explained: By order R² of training images as sums of effects.
+
+    Returns:
+        An answer, and whether images add up; empty if nothing is held out.
+    """
+    orders = []
+    for order, numbers in certificate.items():
+        if numbers["certified"] == 1:
+            orders.append(int(order))
+    share = certificate.get("1", {}).get("certified")
+    if share is None:
+        return ""
+
+    factors = "factors"
+    if len(names) == 2:
+        factors = " and ".join(names)
+    answer = f"{format_share(share)} of combinations"
+    if max(orders, default=0) > 1:
+        answer = f"yes, if at most {max(orders)} factors interact"
+    elif share == 1:
+        answer = f"yes, if {factors} act separately"
+    elif share == 0:
+        answer = f"no, not even if {factors} act separately"
+    else:
+        answer += f", if {factors} act separately"
+    if "1" not in explained:
+        return answer
+
+    r2 = explained["1"]
+    verdict = "interact"
+    if r2 >= SUM:
+        verdict = "add up"
+    return f"{answer}; these images {verdict} (additive R² {r2:.2g})"
 
 
 def describe_noise(numbers: Numbers) -> str:
@@ -258,15 +302,19 @@ def format_model_card(
 
 def describe_factor(factor: Factor) -> str:
     """Describes a factor, as `x: 28 values from 0 to 27 px`."""
+    return f"{factor.name}: {_describe_values(factor)}"
+
+
+def _describe_values(factor: Factor) -> str:
     values = factor.values().tolist()
     if factor.categorical:
         names = map(factor.describe, values)
-        return f"{factor.name}: {', '.join(names)}"
+        return ", ".join(names)
 
     first = factor.describe(values[0])
     last = factor.describe(values[-1])
     ends = f"{first} to {last} {factor.unit}".strip()
-    text = f"{factor.name}: {factor.size} values from {ends}"
+    text = f"{factor.size} values from {ends}"
     if factor.periodic:
         text += f", periodic, {factor.describe_period()}"
     return text

@@ -209,6 +209,7 @@ def _describe_images(analysis: RunAnalysis) -> str:
         "points": points,
         "coverage": solvable.measure_coverage(data),
         "copies": data.copies.summary,
+        "reference": data.reference_label,
     }
     return verbalize.describe_scores(metrics)
 

@@ -19,11 +19,14 @@ FITTED = 0.05
 FAILED = 0.5
 # Predictors without a network, and their names in tables.
 REFERENCES = {
-    "additive": "best sum of effects of single factors",
+    "additive": "additive",
     "nearest_id": "nearest training image",
 }
-# Those that ignore a factor, or equal values of a factor (`reference_scores`).
-IGNORANT = ("without_", "modulo_")
+# Those that ignore a factor, or merge values that look the same in training.
+IGNORANT = {
+    "without_": "ignoring {}",
+    "modulo_": "ignoring {} where it looks the same",
+}
 # Flags in a subtitle, and their words.
 SUBTITLE = {
     "dataset": "dataset {}",
@@ -39,13 +42,16 @@ MAX_FLAGS = 2  # that replace the name which the user gave to a run
 
 def rename_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
     """Names several runs by their settings; models from elsewhere have none."""
-    if len(analyses) < 2 or any(a.run.path is None for a in analyses):
+    if len(analyses) < 2:
         return list(analyses)
+    if any(analysis.run.path is None for analysis in analyses):
+        return list(analyses)
+
     names = name_runs([analysis.run.config for analysis in analyses])
-    return [
-        analysis.rename(name, setting)
-        for analysis, (name, setting) in zip(analyses, names, strict=True)
-    ]
+    renamed = []
+    for analysis, (name, setting) in zip(analyses, names, strict=True):
+        renamed.append(analysis.rename(name, setting))
+    return renamed
 
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
@@ -55,35 +61,39 @@ def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
     where flags do not tell the runs apart.
     """
     given = [config.run_name for config in configs]
-    are_trials = all(map(is_hash, given))
+    are_trials = all(is_hash(name) for name in given)
     if len(set(given)) < len(given):  # runs in several folders
         given = [config.run_dir for config in configs]
         are_trials = False
-    own = list(zip(given, given, strict=True))
+    given_names = [(name, name) for name in given]
 
-    flags = [config.identity() for config in configs]
     # Runs lack the settings of plugins that only others have.
-    lacking: dict[str, Any] = {}
-    for run in flags:
-        lacking |= dict.fromkeys(run, "-")
-    flags = [lacking | run for run in flags]
+    missing: dict[str, object] = {}
+    for config in configs:
+        missing |= dict.fromkeys(config.identity(), "-")
+    for name in IGNORED:
+        missing.pop(name, None)
+    settings = [missing | config.identity() for config in configs]
+
     varied = []
-    for name in lacking:
-        values = {str(run[name]) for run in flags}
-        if name not in IGNORED and len(values) > 1:
+    for name in missing:
+        values = {str(setting[name]) for setting in settings}
+        if len(values) > 1:
             varied.append(name)
     if len(varied) > MAX_FLAGS and not are_trials:
-        return own
+        return given_names
 
-    differences = [{name: run[name] for name in varied} for run in flags]
-    telling = choose_flags(differences)
-    settings = [make_label(run, telling) for run in flags]
-    if len(set(settings)) < len(settings):
+    rows = []
+    for setting in settings:
+        rows.append({name: setting[name] for name in varied})
+    telling = choose_flags(rows)
+    labels = [make_label(setting, telling) for setting in settings]
+    if len(set(labels)) < len(labels):
         telling = [*telling, "seed"]
-    names = [make_label(run, telling) for run in flags]
-    if len(set(map(to_file_name, names))) < len(names):
-        return own
-    return list(zip(names, settings, strict=True))
+    names = [make_label(setting, telling) for setting in settings]
+    if len({to_file_name(name) for name in names}) < len(names):
+        return given_names
+    return list(zip(names, labels, strict=True))
 
 
 def is_hash(name: str) -> bool:
@@ -101,14 +111,15 @@ def describe_common(settings: Sequence[Mapping[str, Any]]) -> str:
     parts = []
     for flag, words in SUBTITLE.items():
         values = {setting.get(flag) for setting in settings}
+        if len(values) > 1:
+            continue
         value = values.pop()
-        is_given = value not in (None, "") and value is not False
-        if is_given and not values:
+        if value not in (None, "") and value is not False:
             parts.append(words.format(value))
     if not parts:
         return ""
     text = ", ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def describe_model(run: LoadedRun) -> str:
@@ -116,66 +127,64 @@ def describe_model(run: LoadedRun) -> str:
     data = run.dataset
     points = data.splits.all
     factors = ", ".join(f"{f.name} ({f.size})" for f in data.space)
-    num_held_out = int(points.is_ood.sum())
     return (
         f"{run.name}: {run.config.data.dataset} of {factors}; "
-        f"{len(points):,} combinations, {num_held_out:,} held "
-        f"out ({data.region.spec}); relative_mse 1: {data.reference_name}"
+        f"{len(points):,} combinations, {int(points.is_ood.sum()):,} held "
+        f"out ({data.region.spec}); relative MSE 1: {data.reference_name}"
     )
 
 
 def describe_scores(metrics: Mapping[str, Any]) -> str:
-    """Returns one sentence on the content of a `metrics.json`, of any age."""
-    id_error = _find_excess(metrics, "id")
-    ood_error = _find_excess(metrics, "ood")
-    if id_error is None:
+    """Returns a sentence on the content of a `metrics.json`, of any age.
+
+    Args:
+        metrics: The content; without `reference` the sentence names no image
+            that the error is compared with.
+    """
+    trained = _find_excess(metrics, "id")
+    held_out = _find_excess(metrics, "ood")
+    if trained is None:
         return "The error of the network in distribution is not a number."
-    name = "relative MSE"
-    if "floor_mse" in metrics["id"]:
-        name = "relative MSE above floor_mse"
-    text = f"in distribution ({name} {id_error:.2g})"
-    if id_error > FITTED:
+
+    if trained > FITTED:
         text = (
-            f"The network does not fit {text}; at most {FITTED:g} would count "
-            "as fitted"
+            "The network does not fit what it was trained on: "
+            f"{_describe_error(metrics, trained)}, and at most {FITTED:g} "
+            "would count as fitted"
         )
-        if ood_error is not None:
-            text += f"; on held-out combinations it is {ood_error:.2g}"
+        if held_out is not None:
+            text += f"; on held-out combinations it is {held_out:.2g}"
         return f"{text}."
 
-    if ood_error is None:
-        rest = "its OOD error is unknown"
+    fits = "The network fits what it was trained on"
+    if held_out is None:
+        rest = "its error on held-out combinations is unknown"
         if metrics.get("points", {}).get("ood") == 0:
             rest = "nothing was held out"
-        return f"The network fits {text}; {rest}."
+        return f"{fits}; {rest}."
+
     verdict = "fails on"
-    if ood_error <= FITTED:
+    if held_out <= FITTED:
         verdict = "draws"
-    elif ood_error <= FAILED:
+    elif held_out <= FAILED:
         verdict = "is worse on"
-    return (
-        f"The network fits {text} and {verdict} held-out combinations "
-        f"({ood_error:.2g}){_describe_training(metrics)}"
-        f"{_count_peaks(metrics)}."
-    )
+    error = _describe_error(metrics, held_out) + _count_peaks(metrics)
+    clauses = "; ".join([error, *_describe_training(metrics)])
+    return f"{fits} and {verdict} held-out combinations: {clauses}."
 
 
-def _describe_training(metrics: Mapping[str, Any]) -> str:
-    """Describes what training lacked, or knew, of held-out images."""
-    text = ""
-    share = metrics.get("coverage", {}).get("values", 1.0)
-    if share < 1:
-        text = (
-            f", although no more than {share:.1%} of the values of factors "
-            "occurred in training: this is not about composition alone"
-        )
-    copies = metrics.get("copies", {})
-    if copies.get("num_copies"):
-        text += (
-            f"; training contains {copies['num_copies']:,} of their "
-            f"{copies['num_held_out']:,} images"
-        )
-    return text
+def _describe_error(metrics: Mapping[str, Any], error: float) -> str:
+    """Describes an error in units of the error of the reference image."""
+    above = ""
+    if "floor_mse" in metrics["id"]:
+        above = " above floor_mse"
+    reference = metrics.get("reference")
+    if not reference:
+        return f"the relative MSE{above} there is {error:.2g}"
+    image = f"the {reference}"
+    if reference.startswith("blank"):
+        image = "a blank image"
+    return f"its error{above} there is {error:.2g} times {image}'s"
 
 
 def _count_peaks(metrics: Mapping[str, Any]) -> str:
@@ -183,14 +192,30 @@ def _count_peaks(metrics: Mapping[str, Any]) -> str:
     count = metrics.get("points", {}).get("ood")
     if share is None or count is None:
         return ""
-    near = round(share * count)
-    return f"; {near} of {count} peaks are within one pixel"
+    placed = round(share * count)
+    return f", and {placed} of {count} peaks are within one pixel"
+
+
+def _describe_training(metrics: Mapping[str, Any]) -> list[str]:
+    """Describes what training lacked, or knew, of held-out images."""
+    clauses = []
+    share = metrics.get("coverage", {}).get("values", 1.0)
+    if share < 1:
+        clauses.append(
+            f"no more than {share:.1%} of the values of factors occurred in "
+            "training, so this is not about composition alone"
+        )
+    copies = metrics.get("copies", {})
+    if copies.get("num_copies"):
+        clauses.append(
+            f"training contains {copies['num_copies']:,} of their "
+            f"{copies['num_held_out']:,} images"
+        )
+    return clauses
 
 
 def _find_score(
-    metrics: Mapping[str, Any],
-    subset: str,
-    score: str,
+    metrics: Mapping[str, Any], subset: str, score: str
 ) -> float | None:
     value = metrics.get(subset, {}).get(score)
     if value is None or not math.isfinite(value):
@@ -213,43 +238,45 @@ def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
 
 def list_references(
     scores: Mapping[str, Mapping[str, float]],
+    subset: str = "ood",
 ) -> dict[str, str]:
     """Returns predictors with scores, in words; of ignorant ones the best.
 
     Args:
-        scores: Errors of predictors by name and subset; those out of
-            distribution decide which one is the best.
+        scores: Errors of predictors by name and subset.
+        subset: The subset that decides which one is the best.
     """
     words = {}
-    for name, text in REFERENCES.items():
+    for name, label in REFERENCES.items():
         if name in scores:
-            words[name] = text
-    ignorant = {}
-    for name, errors in scores.items():
-        if name.startswith(IGNORANT) and "ood" in errors:
-            ignorant[name] = errors["ood"]
-    if ignorant:
-        best = min(ignorant, key=ignorant.__getitem__)
-        words[best] = f"true image {best.replace('_', ' ')}"
+            words[name] = label
+
+    errors = {}
+    for name, row in scores.items():
+        if name.startswith(tuple(IGNORANT)) and subset in row:
+            errors[name] = row[subset]
+    if errors:
+        best = min(errors, key=errors.__getitem__)
+        kind, _, factor = best.partition("_")
+        words[best] = IGNORANT[f"{kind}_"].format(factor)
     return words
 
 
-def format_references(references: Mapping[str, Mapping[str, float]]) -> str:
-    """Formats R² of predictors without a network; empty for older runs."""
-    scores = {name: references[name] for name in list_references(references)}
-    columns = ["id_r2", "ood_r2"]
-    row_names = set().union(*scores.values())
-    if "ood_r2" not in row_names:
-        return ""
-    if "ood_new" in row_names:
-        columns.append("ood_new_r2")
+def describe_baselines(references: Mapping[str, Mapping[str, float]]) -> str:
+    """Lists R² of predictors without a network; empty for older runs.
 
-    text = "\nr2 without a network"
-    for name, row in scores.items():
-        text += f"\n {name:19}"
-        for column in columns:
-            cell = "-"
-            if row.get(column) is not None:
-                cell = f"{row[column]:.4g}"
-            text += f"{cell:>12}"
-    return text
+    Args:
+        references: Their scores by name, as in `metrics.json`.
+    """
+    parts = []
+    for name, label in list_references(references).items():
+        row = references[name]
+        if "ood_r2" not in row:
+            continue
+        part = f"{label} {row['ood_r2']:.2g}"
+        if "ood_new_r2" in row:
+            part += f" (new images {row['ood_new_r2']:.2g})"
+        parts.append(part)
+    if not parts:
+        return ""
+    return f"R² held out: {', '.join(parts)}"

@@ -31,10 +31,6 @@ FACTOR = 0.5
 THRESHOLD = 1e-4
 # Smaller changes of the learning rate are skipped.
 SMALLEST_STEP = 1e-8
-FALLS = {
-    "linear": lambda share: 1.0 - share,
-    "cosine": lambda share: 0.5 + 0.5 * ops.cos(math.pi * share),
-}
 # Above this share of the error of the reference image, axes may differ because
 # a factor has not found its own yet.
 FITTED = 0.5
@@ -79,13 +75,14 @@ class TrainingState:
         self._epoch.assign(epoch)
         # Files get their final names when they are complete.
         self._checkpoint.write(str(self._folder / f"ckpt-{epoch}"))
-        epochs = list_epochs(self._folder)
-        # Later checkpoints could not be read.
-        kept = [e for e in epochs if e <= epoch][:_KEPT]
-        for other in epochs:
-            if other not in kept:
-                for file in self._folder.glob(f"ckpt-{other}.*"):
-                    file.unlink()
+        num_kept = 0
+        for saved in list_epochs(self._folder):
+            # Later checkpoints could not be read.
+            if saved <= epoch and num_kept < _KEPT:
+                num_kept += 1
+                continue
+            for file in self._folder.glob(f"ckpt-{saved}.*"):
+                file.unlink()
 
     def restore(self) -> int:
         """Loads the latest readable checkpoint.
@@ -161,8 +158,10 @@ class SaveState(keras.callbacks.Callback):
         done = epoch + 1
         waited = time.monotonic() - self._last_save
         is_last = done == self.params["epochs"]
-        is_end_of_call = (done - self._first) % self._span == 0
-        if is_last or (is_end_of_call and waited >= self._every_seconds):
+        num_trained = done - self._first
+        is_end_of_call = num_trained % self._span == 0
+        is_due = is_end_of_call and waited >= self._every_seconds
+        if is_last or is_due:
             self._state.save(done)
             self._last_save = time.monotonic()
 
@@ -181,7 +180,8 @@ class EpochTimer(keras.callbacks.Callback):
         self._span = span
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        if (epoch - self._first) % self._span == 0:
+        num_trained = epoch - self._first
+        if num_trained % self._span == 0:
             self._start = time.monotonic()
             self._end = 0.0
 
@@ -190,7 +190,8 @@ class EpochTimer(keras.callbacks.Callback):
             self._end = time.monotonic()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        logs["seconds"] = (self._end - self._start) / self._span
+        seconds = self._end - self._start
+        logs["seconds"] = seconds / self._span
 
 
 class PlateauSchedule(keras.callbacks.Callback):
@@ -206,25 +207,40 @@ class PlateauSchedule(keras.callbacks.Callback):
     def __init__(self, patience: int) -> None:
         super().__init__()
         self._patience = patience
-        self._best = tf.Variable(math.inf, dtype=tf.float64, trainable=False)
-        self._waited = tf.Variable(0, dtype=tf.int64, trainable=False)
-        self.state = tf.train.Checkpoint(best=self._best, waited=self._waited)
+        self._best = tf.Variable(
+            math.inf,
+            dtype=tf.float64,
+            trainable=False,
+        )
+        self._waited = tf.Variable(
+            0,
+            dtype=tf.int64,
+            trainable=False,
+        )
+        self.state = tf.train.Checkpoint(
+            best=self._best,
+            waited=self._waited,
+        )
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         loss = logs["loss"]
         best = float(self._best.numpy())
-        if loss < best * (1.0 - THRESHOLD):
+        threshold = best * (1.0 - THRESHOLD)
+        if loss < threshold:
             self._best.assign(loss)
             self._waited.assign(0)
             return
 
         self._waited.assign_add(1)
-        if int(self._waited.numpy()) > self._patience:
+        waited = int(self._waited.numpy())
+        if waited > self._patience:
             self._waited.assign(0)
             rate = self.model.optimizer.learning_rate
-            old = float(rate.numpy())
-            if old * (1.0 - FACTOR) > SMALLEST_STEP:
-                rate.assign(old * FACTOR)
+            old_rate = float(rate.numpy())
+            new_rate = old_rate * FACTOR
+            change = old_rate * (1.0 - FACTOR)
+            if change > SMALLEST_STEP:
+                rate.assign(new_rate)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -253,13 +269,18 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
         self._rate = rate
         self._start = start
         self._length = end - start
-        self._fall = FALLS[shape]
+        self._shape = shape
 
     def __call__(self, step: keras.KerasTensor) -> keras.KerasTensor:
         # Integers up to here: float32 does not tell steps above 2^24 apart.
-        past = ops.maximum(ops.cast(step, "int64") - self._start, 0)
-        share = ops.minimum(ops.cast(past, float) / self._length, 1.0)
-        return self._rate * self._fall(share)
+        step = ops.cast(step, "int64")
+        steps_past = ops.maximum(step - self._start, 0)
+        steps_past = ops.cast(steps_past, float)
+        share = ops.minimum(steps_past / self._length, 1.0)
+        if self._shape == "linear":
+            return self._rate * (1.0 - share)
+        wave = ops.cos(math.pi * share)
+        return self._rate * (0.5 + 0.5 * wave)
 
     def get_config(self) -> dict[str, Any]:
         return self._config
@@ -272,8 +293,9 @@ def clip_whole(optimizer: keras.Optimizer) -> None:
     def clip_sum(parts: list) -> list:
         context = tf.distribute.get_replica_context()
         tensors = [tf.convert_to_tensor(part) for part in parts]
-        clipped = clip(context.all_reduce("sum", tensors))
-        return [g / context.num_replicas_in_sync for g in clipped]
+        sums = context.all_reduce("sum", tensors)
+        num_replicas = context.num_replicas_in_sync
+        return [gradient / num_replicas for gradient in clip(sums)]
 
     optimizer._clip_gradients = clip_sum
 
@@ -288,8 +310,14 @@ def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
     if config.decay == "none":
         return config.learning_rate
     end = config.epochs * steps
-    start = min(round(end * (1.0 - config.decay_share)), end - 1)
-    return FinalDecay(config.learning_rate, start, end, config.decay)
+    start = round(end * (1.0 - config.decay_share))
+    start = min(start, end - 1)
+    return FinalDecay(
+        config.learning_rate,
+        start=start,
+        end=end,
+        shape=config.decay,
+    )
 
 
 class PruneAxes(keras.callbacks.Callback):
@@ -307,26 +335,35 @@ class PruneAxes(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # The loss includes the noise until examples are memorized.
-        self._enough = measure_fitted(self._dataset) + self._dataset.noise**2
+        noise = self._dataset.noise**2
+        self._enough = measure_fitted(self._dataset) + noise
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        if logs["loss"] < self._enough:
-            for layer in list_axes(self.model):
-                layer.prune(self._below)
+        if logs["loss"] >= self._enough:
+            return
+        for layer in list_axes(self.model):
+            layer.prune(self._below)
 
 
 def list_axes(model: keras.Model) -> list[AxisEmbedding]:
     """Returns the layers of hard rendering whose axes may be pruned."""
-    return [x for x in model.layers if isinstance(x, AxisEmbedding)]
+    axes = []
+    for layer in model.layers:
+        if isinstance(layer, AxisEmbedding):
+            axes.append(layer)
+    return axes
 
 
 def measure_fitted(dataset: Dataset) -> float:
     """Returns the MSE of partly fitted combinations in a subsample."""
     table = dataset.splits.train
-    rows = np.arange(0, len(table), len(table) // SAMPLE + 1)
+    step = len(table) // SAMPLE + 1
+    rows = np.arange(0, len(table), step)
     means = dataset.render_array(table[rows])  # over images of a combination
     images = dataset.render_training(rows)
 
-    blank_error = np.square(means - dataset.reference).mean()
-    spread = np.square(images - means).mean()
+    from_blank = means - dataset.reference
+    blank_error = np.square(from_blank).mean()
+    from_means = images - means
+    spread = np.square(from_means).mean()
     return float(FITTED * blank_error + spread)

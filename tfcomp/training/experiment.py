@@ -240,19 +240,23 @@ class Trainer:
                 again = f"restart {number + 1} of at most {restarts}"
                 print(f"note: {attempt.describe()}: {again}", file=sys.stderr)
 
-        costs = [a.cost for a in attempts if a.cost is not None]
+        costs = []
+        for attempt in attempts:
+            if attempt.cost is not None:
+                costs.append(attempt.cost)
         if attempt.problem and not costs:
             raise attempt.problem
 
-        best = min(range(len(attempts)), key=lambda n: attempts[n].rank)
+        ranks = [attempt.rank for attempt in attempts]
+        best = ranks.index(min(ranks))
         if best != number:  # its checkpoint has its weights
             attempt = self._train_attempt(best)
-        return {
-            **(attempt.cost or {}),
-            "seconds": sum(cost["seconds"] for cost in costs),
-            "seed": attempt.seed,
-            "attempts": [a.to_json() for a in attempts],
-        }
+        seconds = [cost["seconds"] for cost in costs]
+        cost = dict(attempt.cost or {})
+        cost["seconds"] = sum(seconds)
+        cost["seed"] = attempt.seed
+        cost["attempts"] = [attempt.to_json() for attempt in attempts]
+        return cost
 
     def _train_attempt(self, number: int) -> Attempt:
         """Trains from the attempt's checkpoint, which may be its end."""
@@ -266,8 +270,10 @@ class Trainer:
 
         self.models.restart(config, self.dataset)
         history = self.monitor.history
-        # A new attempt has no numbers of the one before.
-        history.copy(run if list_epochs(folder) else folder)
+        if list_epochs(folder):
+            history.copy(run)
+        else:  # a new attempt has no numbers of the one before
+            history.copy(folder)
         untrained = self.monitor.score_errors()
 
         record = folder / "diverged.txt"
@@ -284,7 +290,9 @@ class Trainer:
         if not curves.exists():  # the next attempt overwrites those of the run
             files.write_text(curves, files.read_text(run / HISTORY_FILE))
         history.copy(folder)
-        axes = [layer.find_axis() for layer in list_axes(self.models.trained)]
+        axes = []
+        for layer in list_axes(self.models.trained):
+            axes.append(layer.find_axis())
         return Attempt(
             seed,
             cost={**cost, "untrained": untrained},

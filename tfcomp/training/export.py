@@ -113,34 +113,65 @@ def write_archive(
         folder: The folder to write.
         jacobian_fn: Computes Jacobians of its stages, for their geometry.
     """
-    stages = make_stage_model(model)
+    endpoints = make_endpoints(model, jacobian_fn)
     width = model.inputs[0].shape[-1]
-
-    def check(factors: tf.Tensor) -> tf.Tensor:
-        message = f"factors must be [n, {width}]"
-        shape = tf.shape(factors)
-        rule = tf.debugging.assert_equal(shape[1], width, message)
-        with tf.control_dependencies([rule]):
-            return tf.ensure_shape(tf.identity(factors), (None, width))
-
-    def measure_geometry(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
-        return {name: tf.cast(g, tf.float32) for name, g in metrics.items()}
-
-    endpoints = {
-        "serving_default": lambda factors: {"image": model(check(factors))},
-        "activations": lambda factors: dict(stages(check(factors))),
-        "geometry": measure_geometry,
-    }
-    # TensorFlow does not check the shapes of arguments, but `check` does.
+    # TensorFlow does not check the shapes of arguments, but endpoints do.
     signature = tf.TensorSpec((None, width), name="factors")
+
     # Functions with a signature, as Keras has them, are traced again to be
     # saved, but concrete ones are not.
     archive = tf.Module()
     functions = {}
+    variables = []
     for name, endpoint in endpoints.items():
         function = tf.function(endpoint, autograph=False)
-        functions[name] = function.get_concrete_function(signature)
-        setattr(archive, name, functions[name])
-    archive.weights = [function.variables for function in functions.values()]
+        traced = function.get_concrete_function(signature)
+        setattr(archive, name, traced)
+        functions[name] = traced
+        variables.append(traced.variables)
+    archive.weights = variables
     tf.saved_model.save(archive, str(folder), functions)
+
+
+def make_endpoints(
+    model: keras.Model,
+    jacobian_fn: Callable,
+) -> dict[str, Callable]:
+    """Makes the functions of a SavedModel, by their names.
+
+    Args:
+        model: A model with stages.
+        jacobian_fn: Computes Jacobians of its stages, for their geometry.
+    """
+    stages = make_stage_model(model)
+    width = model.inputs[0].shape[-1]
+
+    def check(factors: tf.Tensor) -> tf.Tensor:
+        num_columns = tf.shape(factors)[1]
+        rule = tf.debugging.assert_equal(
+            num_columns,
+            width,
+            message=f"factors must be [n, {width}]",
+        )
+        with tf.control_dependencies([rule]):
+            checked = tf.identity(factors)
+        return tf.ensure_shape(checked, (None, width))
+
+    def predict(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"image": model(check(factors))}
+
+    def read_stages(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        return dict(stages(check(factors)))
+
+    def measure_geometry(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
+        geometry = {}
+        for name, g in metrics.items():
+            geometry[name] = tf.cast(g, tf.float32)
+        return geometry
+
+    return {
+        "serving_default": predict,
+        "activations": read_stages,
+        "geometry": measure_geometry,
+    }

@@ -279,9 +279,13 @@ def count_span(
             return 1
         ends.update(filter(reads_weights, epochs[1:]))
 
-    gap = math.gcd(*np.diff(sorted(ends)).tolist())
-    most = min(gap, max(MOST_STEPS // steps, 1))
-    return max(span for span in range(1, most + 1) if gap % span == 0)
+    gaps = np.diff(sorted(ends)).tolist()
+    gap = math.gcd(*gaps)
+    most = max(MOST_STEPS // steps, 1)
+    span = min(gap, most)
+    while gap % span:
+        span -= 1
+    return span
 
 
 @contextlib.contextmanager
@@ -326,9 +330,10 @@ def use_program(
     def run_epoch() -> dict[str, float]:
         if not losses:
             numbers = tf.reshape(next(rows), shape)
-            trained = model.train_epochs(numbers, *table)
-            losses.extend(trained.numpy().tolist())
-        return {"loss": losses.pop(0)}
+            epoch_losses = model.train_epochs(numbers, *table)
+            losses.extend(epoch_losses.numpy().tolist())
+        first_loss = losses.pop(0)
+        return {"loss": first_loss}
 
     steps_per_execution = model.steps_per_execution
     model.steps_per_execution = 1

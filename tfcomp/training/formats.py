@@ -48,9 +48,13 @@ def check_formats(names: Sequence[str]) -> None:
         raise ConfigError("format", f"must name some of {formats}", "")
     for name in names:
         packages = FORMATS.get(name).load().packages
-        missing = [packages[p] for p in packages if not find_spec(p)]
+        missing = []
+        for module, package in packages.items():
+            if not find_spec(module):
+                missing.append(package)
         if missing:
-            rule = f"needs packages (pip install {' '.join(missing)})"
+            command = " ".join(missing)
+            rule = f"needs packages (pip install {command})"
             raise ConfigError("format", rule, name)
 
 
@@ -69,9 +73,10 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
         RunError: If the format cannot write the model.
     """
     model_format: Format = FORMATS.get(name).load()
+    file = model_format.file
     with replace_folder(folder, name) as partial:
-        model_format.write(run, partial / model_format.file)
-    return folder / name / model_format.file
+        model_format.write(run, partial / file)
+    return folder / name / file
 
 
 def write_saved_model(run: LoadedRun, path: Path) -> None:

@@ -1,9 +1,8 @@
 """What a run shows while it is trained: TensorBoard, `history.csv`, outputs.
 
-TensorBoard smooths curves: the last of a few points is drawn far from its value
-(by a factor of two in a short run). So scores that are computed less than
-`MIN_POINTS` times are written at the last epoch alone; the picture
-`answer/errors` has their curve. docs/tutorials/donut.md shows all of them.
+Every number that an evaluation computes is a scalar at its epoch. Pictures show
+the trained network alone: to draw them takes longer than to compute numbers.
+docs/tutorials/donut.md shows all of them.
 """
 
 import contextlib
@@ -14,7 +13,6 @@ from typing import Any
 
 import keras
 import numpy as np
-import pandas as pd
 import tensorflow as tf
 from matplotlib.figure import Figure
 from tensorboard.compat.proto.summary_pb2 import Summary
@@ -27,7 +25,6 @@ from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.datasets.views import subsample_levels
 from tfcomp.figures import image_files, pictures
-from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import (
     figure_to_array,
     fit_width,
@@ -39,7 +36,7 @@ from tfcomp.metrics.interaction import WATCHED_POINTS
 from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.references import score_certified, score_references
 from tfcomp.metrics.registry import list_metrics
-from tfcomp.metrics.run_analysis import LayerAnalysis, RunAnalysis
+from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.storage.files import (
     DamagedFileError,
     open_log,
@@ -54,9 +51,12 @@ from tfcomp.storage.run_folder import (
 )
 from tfcomp.training.prepared_models import PreparedModels, count_steps
 
-ERRORS = {"ID": "id/relative_mse", "OOD": "ood/relative_mse"}
-MIN_POINTS = 20  # the donut has 50 scores, a smoke 6
-ERROR = "relative error"  # the whole label is longer than a card is high
+# TensorBoard shows the first group of its alphabet on top.
+ANSWERS = {
+    "id/relative_mse": "answer/id_error",
+    "ood/relative_mse": "answer/ood_error",
+}
+ERROR = "relative MSE"  # the whole label is longer than a card is high
 CARD = (3.25, 1.55)  # inches, without the legend
 CARD_DPI = 200
 CARD_SAMPLES = 4
@@ -88,7 +88,8 @@ class Monitor(keras.callbacks.Callback):
         self._summaries.write_settings()
         self.history = History(self._folder)
         training = config.training
-        self._examples = count_steps(training, dataset) * training.batch_size
+        num_steps = count_steps(training, dataset)
+        self._num_examples = num_steps * training.batch_size
         self._kept = _spread_epochs(training.epochs, config.keep_outputs)
 
     def reads_weights(self, done: int) -> bool:
@@ -103,8 +104,9 @@ class Monitor(keras.callbacks.Callback):
         """Writes the loss, and the scores that are due, which join `logs`."""
         done = epoch + 1
         numbers = {"train/loss": logs["loss"]}
-        speed = {"train/examples_per_second": self._examples / logs["seconds"]}
-        self._summaries.write_scalars(done, numbers | speed)
+        speed = self._num_examples / logs["seconds"]
+        speeds = {"train/examples_per_second": speed}
+        self._summaries.write_scalars(done, numbers | speeds)
         if done == self._config.training.epochs:  # `finish` evaluates
             self.history.add(done, numbers)
             return
@@ -112,10 +114,13 @@ class Monitor(keras.callbacks.Callback):
         if done in self._kept:
             self._keep_outputs(done)
         layers_due = _is_due(done, self._config.layerwise_every)
-        if layers_due or _is_due(done, self._config.eval_every):
-            _, evaluation = self._evaluate(done, layers_due)
-            numbers |= evaluation.tagged
-            logs |= evaluation.tagged  # for user callbacks, which come after
+        scores_due = _is_due(done, self._config.eval_every)
+        if layers_due or scores_due:
+            analysis = self._analyze()
+            self._write_numbers(done, analysis, layers_due)
+            scores = analysis.evaluation.tagged
+            numbers |= scores
+            logs |= scores  # for user callbacks, which come after
         self.history.add(done, numbers)
 
     def _keep_outputs(self, epoch: int) -> None:
@@ -126,7 +131,13 @@ class Monitor(keras.callbacks.Callback):
         images = self._models.traced.predict(points)
         evaluation = Evaluation(images, dataset.grid_images, {})
         errors = compute_error_ratio(dataset, evaluation)
-        image_files.write_outputs(self._folder, epoch, points, images, errors)
+        image_files.write_outputs(
+            self._folder,
+            epoch,
+            points,
+            images,
+            errors,
+        )
 
     def _analyze(self) -> RunAnalysis:
         """Makes the analysis of the network as it is now."""
@@ -136,18 +147,25 @@ class Monitor(keras.callbacks.Callback):
 
     def score_errors(self) -> dict[str, float | None]:
         """Computes the relative errors of the network by subset."""
-        scores = self._analyze().evaluation.scores
-        return {subset: row["relative_mse"] for subset, row in scores.items()}
+        errors = {}
+        for subset, row in self._analyze().evaluation.scores.items():
+            errors[subset] = row["relative_mse"]
+        return errors
 
     def finish(self) -> dict[str, Any]:
         """Returns metrics of the trained network and reference predictors."""
         epochs = self._config.training.epochs
-        dataset = self._dataset
-        metrics, evaluation = self._evaluate(epochs, with_layers=True)
+        analysis = self._analyze()
+        evaluation = analysis.evaluation
+        self._write_numbers(epochs, analysis, with_layers=True)
         self.history.add(epochs, evaluation.tagged)
+        if self._config.pictures:
+            self._summaries.write_pictures(analysis)
         self._write_preview(evaluation)
         self._summaries.close()
 
+        metrics = _collect_numbers(analysis)
+        dataset = self._dataset
         metrics["reference"] = dataset.reference_label
         metrics["references"] = score_references(dataset, evaluation.truth)
         certificates = solvable.certify_dataset(dataset)
@@ -180,41 +198,44 @@ class Monitor(keras.callbacks.Callback):
         titles = pictures.title_points(dataset, rows)
         image_files.write_preview(self._folder, titles, strips)
 
-    def _evaluate(
+    def _write_numbers(
         self,
         epoch: int,
+        analysis: RunAnalysis,
         with_layers: bool,
-    ) -> tuple[dict[str, Any], Evaluation]:
-        """Writes scores and embeddings; `with_layers` stages and pictures."""
-        analysis = self._analyze()
-        evaluation = analysis.evaluation
+    ) -> None:
+        """Writes scores and embeddings as scalars; `with_layers` stages."""
         summaries = self._summaries
-        tagged = evaluation.tagged
-        summaries.write_scalars(epoch, tagged, self._config.eval_every)
-        metrics: dict[str, Any] = dict(evaluation.scores)
-        if with_layers:
-            summaries.write_pictures(epoch, evaluation, self.history.rows)
-            summaries.write_layers(epoch, analysis.layers)
-            if self._config.layerwise_every:
-                shares = analysis.measure_interactions(WATCHED_POINTS)
-                summaries.write_stages(epoch, shares)
-            metrics["layers"] = analysis.layers.summary
-            if analysis.nondifferentiable:
-                metrics["differences"] = analysis.nondifferentiable
+        summaries.write_scores(epoch, analysis.evaluation.tagged)
+        summaries.write_embeddings(epoch, analysis.embeddings)
+        if not with_layers:
+            return
+        summaries.write_stages(epoch, analysis.layers.summary)
+        if self._config.layerwise_every:
+            shares = analysis.measure_interactions(WATCHED_POINTS)
+            summaries.write_stages(epoch, shares)
 
-        embeddings = analysis.embeddings
-        summaries.write_embeddings(epoch, embeddings, with_layers)
-        if embeddings:
-            metrics["embeddings"] = {
-                name: embedding.summary
-                for name, embedding in embeddings.items()
-            }
-        return metrics, evaluation
+
+def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
+    """Returns what `metrics.json` says of outputs, stages and embeddings."""
+    metrics: dict[str, Any] = dict(analysis.evaluation.scores)
+    metrics["layers"] = analysis.layers.summary
+    if analysis.nondifferentiable:
+        metrics["differences"] = analysis.nondifferentiable
+
+    embeddings = {}
+    for name, embedding in analysis.embeddings.items():
+        embeddings[name] = embedding.summary
+    if embeddings:
+        metrics["embeddings"] = embeddings
+    return metrics
 
 
 def _spread_epochs(epochs: int, count: int) -> set[int]:
     """Chooses epochs whose outputs are kept; the network has the last ones."""
-    spread = {round(k * epochs / count) for k in range(1, count)}
+    spread = set()
+    for part in range(1, count):
+        spread.add(round(part * epochs / count))
     return spread - {0, epochs}
 
 
@@ -231,8 +252,9 @@ def measure_factors(model: keras.Model) -> dict[str, dict[str, float]]:
     """
     numbers: dict[str, dict[str, float]] = {}
     for layer in model.layers:
-        if hasattr(layer, "measure_factors"):
-            numbers |= layer.measure_factors()
+        measure = getattr(layer, "measure_factors", None)
+        if measure is not None:
+            numbers |= measure()
     return numbers
 
 
@@ -270,22 +292,40 @@ class History:
         for tag, number in numbers.items():
             if number is not None:
                 row[tag] = float(np.float32(number))
-        # Writing all rows after each of a thousand epochs would take seconds.
-        is_next = epoch > max(self.rows, default=epoch)
-        if is_next and self._tags >= row.keys():
+
+        last_epoch = max(self.rows, default=epoch)
+        if epoch > last_epoch and self._tags >= row.keys():
             self.rows[epoch] = row
-            cells = [str(row.get(tag, "")) for tag in self._tags]
-            with open_log(self._path) as file:
-                file.write(f"{epoch},{','.join(cells)}\n".encode())
+            self._append_row(epoch)
             return
 
-        self.rows = {e: old for e, old in self.rows.items() if e <= epoch}
-        self.rows[epoch] = self.rows.get(epoch, {}) | row
+        kept_rows = {}
+        for earlier, old_row in self.rows.items():
+            if earlier <= epoch:
+                kept_rows[earlier] = old_row
+        kept_rows[epoch] = kept_rows.get(epoch, {}) | row
+        self.rows = kept_rows
+        self._write_rows()
+
+    def _append_row(self, epoch: int) -> None:
+        """Appends, since to write all of a thousand rows takes seconds."""
+        row = self.rows[epoch]
+        cells = [str(epoch)]
+        for tag in self._tags:
+            cells.append(str(row.get(tag, "")))
+        line = ",".join(cells)
+        with open_log(self._path) as file:
+            file.write(f"{line}\n".encode())
+
+    def _write_rows(self) -> None:
         empty: dict[str, Any] = {}
         for row in self.rows.values():
             empty |= dict.fromkeys(row)
         self._tags = empty.keys()
-        table = [{"epoch": e, **empty, **row} for e, row in self.rows.items()]
+
+        table = []
+        for epoch, row in self.rows.items():
+            table.append({"epoch": epoch, **empty, **row})
         write_csv(self._path, table)
 
 
@@ -301,43 +341,46 @@ class RunSummaries:
         self._writer = tf.summary.create_file_writer(config.run_dir)
         self._config = config
         self._dataset = dataset
-        is_complete = dataset.splits.is_complete
-        self._has_maps = is_complete and bool(dataset.planes)
-        self._has_curves = is_complete and bool(list_curves(dataset.space))
+        self._has_maps = False
+        self._has_curves = False
+        if dataset.splits.is_complete:
+            self._has_maps = bool(dataset.planes)
+            self._has_curves = bool(list_curves(dataset.space))
 
     def write_settings(self) -> None:
         """Writes hyperparameters off their defaults, and errors to show."""
+        config = self._config
         defaults = RunConfig().identity()
         settings = {}
-        for flag, value in self._config.identity().items():
-            if flag in SETTINGS or value != defaults.get(flag):
+        for flag, value in config.identity().items():
+            is_default = value == defaults.get(flag)
+            if flag in SETTINGS or not is_default:
                 settings[flag] = value
+
+        columns = []
+        for name, value in settings.items():
+            domain = hparams.Discrete([value])
+            columns.append(hparams.HParam(name, domain))
+        errors = [hparams.Metric(tag) for tag in ANSWERS]
+        log_folder = Path(config.log_dir).name
+        is_trial = log_folder == TRIALS
+
         with self._writer.as_default(step=0):
-            hparams.hparams(settings, trial_id=self._config.run_name)
-            if Path(self._config.log_dir).name == TRIALS:
-                return  # the sweep describes them
-            columns = []
-            for name, value in settings.items():
-                columns.append(hparams.HParam(name, hparams.Discrete([value])))
-            errors = [hparams.Metric(tag) for tag in ERRORS.values()]
-            hparams.hparams_config(columns, errors)
+            hparams.hparams(settings, trial_id=config.run_name)
+            if not is_trial:  # a sweep describes its trials
+                hparams.hparams_config(columns, errors)
 
     def write_scalars(
         self,
         epoch: int,
         numbers: Mapping[str, float | None],
-        every: int = 0,
     ) -> None:
         """Writes numbers by tag, such as `ood/mse`.
 
         Args:
             epoch: The number of epochs that are trained.
             numbers: Numbers by tag; those that are None are left out.
-            every: Epochs from one of these numbers to the next.
         """
-        epochs = self._config.training.epochs
-        if epoch < epochs < MIN_POINTS * every:
-            return
         summary = Summary()
         for tag, value in numbers.items():
             if value is not None:
@@ -347,90 +390,22 @@ class RunSummaries:
             content = summary.SerializeToString()
             tf.summary.experimental.write_raw_pb(content)
 
-    def write_pictures(
+    def write_scores(
         self,
         epoch: int,
-        evaluation: Evaluation,
-        history: Mapping[int, Mapping[str, float]],
+        scores: Mapping[str, float | None],
     ) -> None:
-        """Writes errors so far, samples (at the end a file), and landscapes.
+        """Writes scores, and the errors again as the answer, on top.
 
         Args:
             epoch: The number of epochs that are trained.
-            evaluation: The outputs, and their scores.
-            history: Numbers of earlier epochs, by epoch and tag.
+            scores: Scores by tag.
         """
-        if not self._config.pictures:
-            return
-        dataset = self._dataset
-        subsets = []
-        if dataset.splits.is_id.any():
-            subsets.append("id")
-        if dataset.splits.is_ood.any():
-            subsets.append("ood")
-
-        with self._plot_cards(epoch):
-            errors = plot_errors(epoch, evaluation, history)
-            write_figure("answer/errors", errors)
-            for subset in subsets:
-                # Without a title, which the tag has; images are larger.
-                samples = pictures.picture_samples(
-                    dataset, evaluation, subset, "", CARD_SAMPLES
-                )
-                write_figure(f"answer/samples_{subset}", samples)
-            if self._has_maps:
-                landscape = pictures.picture_landscape(
-                    dataset, evaluation, dataset.planes[:1], ERROR
-                )
-                write_figure("answer/map", landscape)
-            if self._has_curves:
-                curve = pictures.picture_error_curve(dataset, evaluation)
-                write_figure("answer/curve", curve)
-        if epoch == self._config.training.epochs:
-            with go_on_without_pictures("samples"), use_own_style():
-                self._write_samples(evaluation, subsets)
-
-    def _write_samples(
-        self,
-        evaluation: Evaluation,
-        subsets: Sequence[str],
-    ) -> None:
-        samples = []
-        for subset in subsets:
-            title = f"{self._config.run_name}, {subset.upper()}"
-            figure = pictures.picture_samples(
-                self._dataset, evaluation, subset, title
-            )
-            samples.append(figure_to_array(figure))
-        path = Path(self._config.run_dir, SAMPLES_FILE)
-        write_bytes(path, stack_to_png(samples))
-
-    @contextlib.contextmanager
-    def _plot_cards(self, epoch: int) -> Iterator[None]:
-        """Makes figures of the block fit TensorBoard's cards."""
-        with (
-            go_on_without_pictures(f"epoch {epoch}"),
-            self._writer.as_default(step=epoch),
-            use_own_style(),
-            fit_width(*CARD),
-        ):
-            yield
-
-    def write_layers(self, epoch: int, analysis: LayerAnalysis) -> None:
-        """Writes geometry and probes of all stages, and log-volume maps.
-
-        Args:
-            epoch: The number of epochs that are trained.
-            analysis: Numbers and log-volumes of the stages.
-        """
-        self.write_stages(epoch, analysis.summary)
-        if not (self._has_maps and self._config.pictures):
-            return
-        with self._plot_cards(epoch):
-            for stage, values in analysis.log_volume.items():
-                named = {f"log volume, {stage}": values}
-                figure = pictures.picture_volumes(self._dataset, named)
-                write_figure(f"stage_log_volume_map/{stage}", figure)
+        answers = {}
+        for tag, answer in ANSWERS.items():
+            answers[answer] = scores.get(tag)
+        self.write_scalars(epoch, answers)
+        self.write_scalars(epoch, scores)
 
     def write_stages(
         self,
@@ -450,67 +425,115 @@ class RunSummaries:
             for stage, row in summary.items():
                 tag = f"stage_{metric.name}/{stage}"
                 numbers[tag] = row.get(metric.name)
-        self.write_scalars(epoch, numbers, self._config.layerwise_every)
+        self.write_scalars(epoch, numbers)
 
     def write_embeddings(
         self,
         epoch: int,
-        embeddings: dict[str, EmbeddingAnalysis],
-        with_pictures: bool,
+        embeddings: Mapping[str, EmbeddingAnalysis],
     ) -> None:
         """Writes rank and penalties of embeddings.
 
         Args:
             epoch: The number of epochs that are trained.
             embeddings: Results by factor.
-            with_pictures: Writes pictures, too.
         """
         numbers = {}
         for name, embedding in embeddings.items():
             for number, value in embedding.summary.items():
                 numbers[f"embedding_{number}/{name}"] = value
-        self.write_scalars(epoch, numbers, self._config.eval_every)
-        if not (with_pictures and self._config.pictures):
+        self.write_scalars(epoch, numbers)
+
+    def write_pictures(self, analysis: RunAnalysis) -> None:
+        """Writes samples, also as a file, and maps of the trained network.
+
+        Args:
+            analysis: Results of the trained network.
+        """
+        evaluation = analysis.evaluation
+        subsets = []
+        if self._dataset.splits.is_id.any():
+            subsets.append("id")
+        if self._dataset.splits.is_ood.any():
+            subsets.append("ood")
+
+        with self._plot_cards("the answer"):
+            self._plot_answer(evaluation, subsets)
+        with self._plot_cards("the stages"):
+            self._plot_volumes(analysis.layers.log_volume)
+        with self._plot_cards("the embeddings"):
+            self._plot_embeddings(analysis.embeddings)
+        with go_on_without_pictures("samples"), use_own_style():
+            self._write_samples(evaluation, subsets)
+
+    @contextlib.contextmanager
+    def _plot_cards(self, subject: str) -> Iterator[None]:
+        """Makes figures of the block fit TensorBoard's cards."""
+        with (
+            go_on_without_pictures(subject),
+            self._writer.as_default(step=self._config.training.epochs),
+            use_own_style(),
+            fit_width(*CARD),
+        ):
+            yield
+
+    def _plot_answer(
+        self,
+        evaluation: Evaluation,
+        subsets: Sequence[str],
+    ) -> None:
+        dataset = self._dataset
+        if self._has_maps:
+            landscape = pictures.picture_landscape(
+                dataset, evaluation, dataset.planes[:1], ERROR
+            )
+            write_figure("answer/map", landscape)
+        if self._has_curves:
+            curve = pictures.picture_error_curve(dataset, evaluation)
+            write_figure("answer/curve", curve)
+        for subset in subsets:
+            # Without a title, which the tag has; images are larger.
+            samples = pictures.picture_samples(
+                dataset, evaluation, subset, "", CARD_SAMPLES
+            )
+            write_figure(f"answer/samples_{subset}", samples)
+
+    def _plot_volumes(self, log_volume: Mapping[str, np.ndarray]) -> None:
+        if not self._has_maps:
             return
-        with self._plot_cards(epoch):
-            for name, embedding in embeddings.items():
-                factor = self._dataset.space[name]
-                figures = pictures.picture_embedding(factor, embedding)
-                for kind, figure in figures.items():
-                    write_figure(f"{kind}/{name}", figure)
+        for stage, values in log_volume.items():
+            named = {f"log volume, {stage}": values}
+            figure = pictures.picture_volumes(self._dataset, named)
+            write_figure(f"stage_log_volume_map/{stage}", figure)
+
+    def _plot_embeddings(
+        self,
+        embeddings: Mapping[str, EmbeddingAnalysis],
+    ) -> None:
+        for name, embedding in embeddings.items():
+            factor = self._dataset.space[name]
+            figures = pictures.picture_embedding(factor, embedding)
+            for kind, figure in figures.items():
+                write_figure(f"{kind}/{name}", figure)
+
+    def _write_samples(
+        self,
+        evaluation: Evaluation,
+        subsets: Sequence[str],
+    ) -> None:
+        samples = []
+        for subset in subsets:
+            title = f"{self._config.run_name}, {subset.upper()}"
+            figure = pictures.picture_samples(
+                self._dataset, evaluation, subset, title
+            )
+            samples.append(figure_to_array(figure))
+        path = Path(self._config.run_dir, SAMPLES_FILE)
+        write_bytes(path, stack_to_png(samples))
 
     def close(self) -> None:
         """Closes the file."""
         self._writer.close()
-
-
-def plot_errors(
-    epoch: int,
-    evaluation: Evaluation,
-    history: Mapping[int, Mapping[str, float]],
-) -> Figure:
-    """Plots ID and OOD errors in two colors, with their last values.
-
-    Args:
-        epoch: The number of epochs that are trained.
-        evaluation: The scores at this epoch.
-        history: Numbers of earlier epochs, by epoch and tag.
-    """
-    scores = evaluation.tagged
-    tags = [tag for tag in ERRORS.values() if tag in scores]
-    rows: dict[int, Mapping[str, float | None]] = {}
-    for earlier in sorted(history):
-        if earlier < epoch and history[earlier].keys() >= set(tags):
-            rows[earlier] = history[earlier]
-    rows[epoch] = scores
-
-    series = {}
-    for subset, tag in ERRORS.items():
-        if tag in tags:
-            values = np.array([row[tag] for row in rows.values()], float)
-            series[f"{subset} {values[-1]:.3g}"] = values
-    table = pd.DataFrame(series, list(rows))
-    return draw_curves(table, xlabel="epoch", ylabel=ERROR, logy=True)
 
 
 @contextlib.contextmanager

@@ -54,11 +54,13 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
     with quiet_startup():
         gpus = tf.config.list_physical_devices("GPU")
 
-    kind, place = "CPU", "CPU cores"
+    kind = "CPU"
+    place = "CPU cores"
     available = count_cores()
     count = num_replicas or 1
     if gpus:
-        kind, place = "GPU", "GPUs"
+        kind = "GPU"
+        place = "GPUs"
         available = len(gpus)
         count = num_replicas or available
     if num_replicas > available:
@@ -76,9 +78,10 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
 def _split_cpu(count: int) -> None:
     cpu = tf.config.list_physical_devices("CPU")[0]
     parts = tf.config.get_logical_device_configuration(cpu) or []
-    if len(parts) < count:
-        parts = [tf.config.LogicalDeviceConfiguration()] * count
-        tf.config.set_logical_device_configuration(cpu, parts)
+    if len(parts) >= count:
+        return
+    part = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [part] * count)
 
 
 class TrainModel(keras.Model):
@@ -152,21 +155,27 @@ class TrainModel(keras.Model):
         ) -> tuple[tf.Tensor, tf.TensorArray]:
             def step(number: tf.Tensor) -> tuple[tf.Tensor]:
                 batch = rows[epoch, number]
-                data = (tf.gather(factors, batch), tf.gather(images, batch))
+                batch_factors = tf.gather(factors, batch)
+                batch_images = tf.gather(images, batch)
+                data = (batch_factors, batch_images)
                 strategy.run(self.train_step, args=(data,))
                 return (number + 1,)
 
             self.reset_metrics()
-            tf.while_loop(lambda n: n < steps, step, [tf.constant(0)])
+            tf.while_loop(
+                cond=lambda number: number < steps,
+                body=step,
+                loop_vars=[tf.constant(0)],
+            )
             loss = self.get_metrics_result()["loss"]
             return epoch + 1, losses.write(epoch, loss)
 
         losses = tf.TensorArray(tf.float32, epochs)
         with use_products():
             _, losses = tf.while_loop(
-                lambda epoch, _: epoch < epochs,
-                train_epoch,
-                [tf.constant(0), losses],
+                cond=lambda epoch, _: epoch < epochs,
+                body=train_epoch,
+                loop_vars=[tf.constant(0), losses],
             )
         return losses.stack()
 
@@ -177,8 +186,9 @@ def to_train_model(network: keras.Model) -> TrainModel:
     Its class may have a `train_step`, `call` or `compute_loss` of its own,
     which a new model of the same layers would not have.
     """
-    own = type(network)
-    network.__class__ = type(f"Train{own.__name__}", (TrainModel, own), {})
+    network_class = type(network)
+    name = f"Train{network_class.__name__}"
+    network.__class__ = type(name, (TrainModel, network_class), {})
     assert isinstance(network, TrainModel)
     return network
 
@@ -199,7 +209,8 @@ def make_loss(l1_weight: float) -> str | Callable:
         images: keras.KerasTensor,
     ) -> keras.KerasTensor:
         error = images - truth
-        return ops.mean(ops.square(error) + l1_weight * ops.abs(error), axis=-1)
+        loss = ops.square(error) + l1_weight * ops.abs(error)
+        return ops.mean(loss, axis=-1)
 
     return squared_and_absolute_error
 
@@ -220,7 +231,10 @@ def compile_model(
     most = MOST_STEPS
     if replicas > 1:
         most = 1  # several steps per call fail there
-    steps_per_call = max(n for n in range(1, most + 1) if steps % n == 0)
+    steps_per_call = 1
+    for number in range(1, most + 1):
+        if steps % number == 0:
+            steps_per_call = number
     model.compile(
         optimizer=keras.optimizers.AdamW(
             learning_rate=make_rate(config, steps),
@@ -347,9 +361,11 @@ def prepare_models(
 
 def _describe_network(config: RunConfig, dataset: Dataset) -> str:
     """Names all that models depend on, but for the seed of their weights."""
-    parts: dict[str, Any] = {**config.identity(), "seed": None}
+    parts: dict[str, Any] = config.identity()
+    parts["seed"] = None
     # They depend on the training images, which another seed may choose.
-    find_constants = MODELS.get(config.model.model).constants
+    decoder = MODELS.get(config.model.model)
+    find_constants = decoder.constants
     if find_constants:
         parts["constants"] = find_constants(dataset)
     return json.dumps(parts)
@@ -369,7 +385,12 @@ def _make_models(
     else:
         traced = TracedModel(observed, dataset.space)
     start = [variable.numpy() for variable in trained.optimizer.variables]
-    return PreparedModels(trained, traced, start, seed=config.training.seed)
+    return PreparedModels(
+        trained=trained,
+        traced=traced,
+        optimizer_start=start,
+        seed=config.training.seed,
+    )
 
 
 def list_traced() -> list[TracedModel]:
