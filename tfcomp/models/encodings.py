@@ -175,8 +175,9 @@ class FactorEncoding(keras.layers.Layer):
         codes = []
         start = 0
         for size in self.code_sizes:
-            codes.append(code[:, start : start + size])
-            start += size
+            end = start + size
+            codes.append(code[:, start:end])
+            start = end
         return codes
 
     def call(self, factors: KerasTensor) -> KerasTensor:
@@ -185,7 +186,11 @@ class FactorEncoding(keras.layers.Layer):
             values = factors[:, column : column + 1]
             absent = ops.isnan(values)
             # The inner `where` keeps NaN out of the gradient as well.
-            present = ops.where(absent, ops.zeros_like(values), values)
+            present = ops.where(
+                absent,
+                ops.zeros_like(values),
+                values,
+            )
 
             if self._is_named(factor):
                 code = encode_one_hot(present, factor)
@@ -193,7 +198,8 @@ class FactorEncoding(keras.layers.Layer):
             else:
                 code = self.encode_factor(present, factor)
                 absent_value = self.absent_value
-            codes.append(ops.where(absent, absent_value, code))
+            code = ops.where(absent, absent_value, code)
+            codes.append(code)
         return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:

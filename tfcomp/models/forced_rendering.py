@@ -201,7 +201,12 @@ class LowRankEmbedding(ValueEmbedding):
         right_regularizer: Any = None,
         **kwargs,
     ) -> None:
-        super().__init__(num_values, size, inputs, **kwargs)
+        super().__init__(
+            num_values,
+            size,
+            inputs,
+            **kwargs,
+        )
         self.rank = rank
         get = keras.regularizers.get
         self.coefficient_regularizer = get(coefficient_regularizer)
@@ -289,7 +294,11 @@ class LowRankEmbedding(ValueEmbedding):
         scale = scale * _inverse_length(left)
         scale = scale * _inverse_length(right)
         # Not `ops.matmul` of a transpose, whose gradient moves a copy.
-        return ops.einsum("nri,nrj->nij", left * scale, right)
+        return ops.einsum(
+            "nri,nrj->nij",
+            left * scale,
+            right,
+        )
 
 
 def _inverse_length(vectors: KerasTensor) -> KerasTensor:
@@ -348,7 +357,12 @@ class AxisEmbedding(ValueEmbedding):
         inputs: str = "index",
         **kwargs,
     ) -> None:
-        super().__init__(num_values, size, inputs, **kwargs)
+        super().__init__(
+            num_values,
+            size,
+            inputs,
+            **kwargs,
+        )
         self.axes = tuple(axes)
         self.rank = len(self.axes)
         self.group_weight = float(group_weight)
@@ -427,7 +441,8 @@ class AxisEmbedding(ValueEmbedding):
             return
         norms = self._measure_norms()
         strongest = max(norms)
-        if min(norms) < below * strongest:
+        weakest = min(norms)
+        if weakest < below * strongest:
             kept = [float(norm == strongest) for norm in norms]
             self.kept.assign(kept)
 
@@ -449,7 +464,10 @@ class AxisEmbedding(ValueEmbedding):
             length = self.size[other]
             scale = self.kept[index] * length**-0.5
             profile = profiles[index] * scale
-            stripes = ops.expand_dims(profile, axis=1 + other)
+            stripes = ops.expand_dims(
+                profile,
+                axis=1 + other,
+            )
             total = total + stripes
         return total
 

@@ -35,9 +35,10 @@ def make_coordinates(
     Returns:
         Coordinates, float32 [rows, columns, 2].
     """
-    x = np.linspace(-1.0, 1.0, columns)
-    y = np.linspace(-1.0, 1.0, rows)
-    x_p, y_p = np.meshgrid(x, y)
+    x_p, y_p = np.meshgrid(
+        np.linspace(-1.0, 1.0, columns),
+        np.linspace(-1.0, 1.0, rows),
+    )
     coordinates = np.stack([x_p, y_p], axis=-1)
     return coordinates.astype(np.float32)
 
@@ -308,11 +309,16 @@ class CrossAttention(keras.layers.Layer):
         attention = ops.softmax(scores * scale)
         if self.weight:
             interaction = measure_interaction(attention)
-            self.add_loss(self.weight * interaction)
+            penalty = self.weight * interaction
+            self.add_loss(penalty)
 
         values = ops.einsum("njc,hcd->njhd", inputs, self.value)
         values = ops.einsum("njhd,hcd->nhjc", values, self.output_kernel)
-        attended = ops.einsum("nrshj,nhjc->nrsc", attention, values)
+        attended = ops.einsum(
+            "nrshj,nhjc->nrsc",
+            attention,
+            values,
+        )
         return table + attended
 
 
@@ -383,12 +389,14 @@ class Composition(keras.layers.Layer):
 
     def _sum_terms(self, image: KerasTensor) -> KerasTensor:
         """Sums the R terms of an image [n, rows, columns, R C]."""
-        rows, columns, depth = image.shape[1:]
+        _, rows, columns, depth = image.shape
         if depth == self.channels:
             return image
         terms = depth // self.channels
-        shape = (-1, rows, columns, terms, self.channels)
-        images = ops.reshape(image, shape)
+        images = ops.reshape(
+            image,
+            (-1, rows, columns, terms, self.channels),
+        )
         return ops.sum(images, axis=-2)
 
 
@@ -412,7 +420,9 @@ def _mix_slots(
     # A softmax of the stacked masks takes twice as long for copies.
     largest = functools.reduce(ops.maximum, masks)
     largest = ops.stop_gradient(largest)
-    weights = [ops.exp(mask - largest) for mask in masks]
+    weights = []
+    for mask in masks:
+        weights.append(ops.exp(mask - largest))
     weighted = []
     for weight, part in zip(weights, parts, strict=True):
         weighted.append(weight * part)
@@ -497,8 +507,9 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
             strides=self.strides,
             padding=self.padding,
         )
-        rows, columns, channels = images.shape[1:]
-        lines = ops.reshape(images, (-1, rows, columns * channels))
+        _, rows, columns, channels = images.shape
+        line = columns * channels
+        lines = ops.reshape(images, (-1, rows, line))
         biases = ops.tile(self.bias, (columns,))
         lines = lines + biases
         return ops.reshape(lines, (-1, rows, columns, channels))

@@ -65,11 +65,12 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     flags = dict(get_defaults())
     origin = {}
     for line in text.splitlines():
+        content = line[2:]
         if line.startswith("# "):
-            name, _, value = line[2:].partition(": ")
+            name, _, value = content.partition(": ")
             origin[name] = value
         elif line.startswith("--"):
-            name, _, value = line[2:].partition("=")
+            name, _, value = content.partition("=")
             flags[name] = parse_value(name, value)
     return flags, origin
 
@@ -97,7 +98,8 @@ def hash_setting(
     text = repr(deciding)
     if seed is not None:
         text = repr((deciding, seed))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(text.encode())
+    return digest.hexdigest()[:16]
 
 
 def _is_retired(
@@ -148,14 +150,16 @@ def describe_run(
         origin: Versions and machine, by name of `ORIGIN`.
         measured: The version that measured it; empty if it is not measured.
     """
+    seed = flags["seed"]
+    _, _, name = folder.rpartition("/")
     row = {
-        "run": hash_setting(flags, flags["seed"]),
-        "name": folder.rpartition("/")[2],
+        "run": hash_setting(flags, seed),
+        "name": name,
         "study": study,
         "folder": folder,
         "setting": hash_setting(flags),
-        "seed": flags["seed"],
-        "round": min(flags["seed"] // 100, 2),
+        "seed": seed,
+        "round": min(seed // 100, 2),
     }
     hidden = {*LOCATION_FLAGS, "seed"}
     for name, value in flags.items():

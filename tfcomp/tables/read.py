@@ -53,7 +53,8 @@ class Results:
                 [],
                 columns=flatten.IDENTITY,
             )
-        return pd.DataFrame([run.row for run in self.loaded])
+        rows = [run.row for run in self.loaded]
+        return pd.DataFrame(rows)
 
     @functools.cached_property
     def numbers(self) -> DataFrame:
@@ -131,7 +132,8 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
         >>> len(ood), round(float(ood["value"].median()), 2)
         (40, 0.84)
     """
-    results = read_finished([str(path) for path in paths])
+    patterns = [str(path) for path in paths]
+    results = read_finished(patterns)
     return results.runs, results.numbers
 
 
@@ -212,8 +214,14 @@ def load_sweep(path: str | Path) -> Sweep:
     if not trials.is_dir():
         rule = f"has no folder {TRIALS}; for a run, use tfcomp.load_run"
         raise RunError(f"path must be a sweep folder, {folder} {rule}")
-    runs, numbers = read_runs(glob.escape(str(trials)))
-    return Sweep(folder, runs, numbers)
+
+    pattern = glob.escape(str(trials))
+    runs, numbers = read_runs(pattern)
+    return Sweep(
+        path=folder,
+        runs=runs,
+        numbers=numbers,
+    )
 
 
 def read_finished(
@@ -261,8 +269,9 @@ def read_results(
     """
     notes: list[str] = []
     runs: list[Run] = []
+    excluded = set(without)
     for folder in run_folder.find_runs(patterns):
-        if not set(without).isdisjoint(folder.parents):
+        if not excluded.isdisjoint(folder.parents):
             continue
         try:
             run = read_run(folder, history)
@@ -271,9 +280,11 @@ def read_results(
             continue
         notes += run.notes
         runs.append(run)
+
     for pack in find_packs(patterns):
         runs += read_pack(pack)
-    return Results(_leave_out_repeats(runs, notes), notes)
+    distinct = _leave_out_repeats(runs, notes)
+    return Results(distinct, notes)
 
 
 def read_run(
@@ -311,11 +322,12 @@ def read_run(
     numbers = list(flatten.list_numbers(metrics, measures))
     if history:
         numbers += _read_epochs(folder, notes)
+    flagfile = folder / run_folder.FLAGS_FILE
     return Run(
         row,
         numbers,
         own_metrics=metrics.get(OWN_METRICS, {}),
-        age=os.stat(folder / run_folder.FLAGS_FILE).st_mtime,
+        age=flagfile.stat().st_mtime,
         notes=notes,
     )
 
@@ -350,7 +362,8 @@ def _leave_out_repeats(
         newest[run.row["run"]] = run
     distinct = []
     for run in runs:
-        best = newest[run.row["run"]]
+        key = run.row["run"]
+        best = newest[key]
         if run is best:
             distinct.append(run)
         else:
@@ -433,12 +446,15 @@ def _restore(
     numbers = []
     no_flags = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
     for column, text in cells.items():
-        if "|" in column:
-            if text:
-                numbers.append(_parse_number(column, text))
-        elif column not in no_flags:
-            if text or column in flags:  # a run lacks flags of other versions
-                flags[column] = flatten.parse_value(column, text)
+        if column in no_flags:
+            continue
+        is_number = "|" in column
+        if is_number and text:
+            number = _parse_number(column, text)
+            numbers.append(number)
+        # A run lacks flags of other versions.
+        elif not is_number and (text or column in flags):
+            flags[column] = flatten.parse_value(column, text)
 
     flags["seed"] = int(cells["seed"])
     row = flatten.describe_run(
