@@ -204,7 +204,8 @@ def list_numbers(
 
     stages = measures.get("stages") or []
     for stage, name, value in _list_measures(measures, stages):
-        if not stage or name not in trained:
+        is_repeated = stage and name in trained
+        if not is_repeated:
             yield END, ALL, stage, name, value
     start = measures.get("start") or {}
     for stage, name, value in _list_measures(start, stages):
@@ -224,8 +225,9 @@ def _list_measures(
     for name, value in measures.items():
         if name in SKIPPED:
             continue
-        is_list = isinstance(value, list) and name not in PLACES
-        if is_list and len(value) == len(stages):
+        is_list = isinstance(value, list)
+        is_place = name in PLACES
+        if is_list and not is_place and len(value) == len(stages):
             for stage, number in zip(stages, value, strict=True):
                 yield stage, name, _to_float(number)
             continue

@@ -184,7 +184,12 @@ class Sweep:
         wide = values.unstack(sort=False)  # in the order of the data flow
         wide = wide.reset_index().rename_axis(columns=None)
 
-        columns = ["run", *self.varied, "seed", "folder"]
+        columns = [
+            "run",
+            *self.varied,
+            "seed",
+            "folder",
+        ]
         table = self.runs[columns].merge(
             wide,
             on="run",
@@ -242,7 +247,8 @@ def read_finished(
         rule = "must match at least one finished run"
         if results.notes:
             rule += f" ({results.notes[0]})"
-        raise ConfigError("runs", rule, ",".join(patterns))
+        value = ",".join(patterns)
+        raise ConfigError("runs", rule, value)
     print_left_out(results.notes)
     return results
 
