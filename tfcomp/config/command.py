@@ -116,7 +116,8 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
             default = str(flag.default).removeprefix("[]")
             if flag.boolean:
                 default = default.lower()
-            lines += [f"  --{name}={default}", f"        {flag.help}"]
+            lines.append(f"  --{name}={default}")
+            lines.append(f"        {flag.help}")
 
     lines += ["  --flagfile=FILE", "        Read flags from a file."]
     if "dataset" in values:  # the flags of a run

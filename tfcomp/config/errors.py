@@ -90,9 +90,14 @@ def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
         known: All names.
         dashes: What stands before a name in the hint.
     """
-    for match in difflib.get_close_matches(name, list(known), n=1):
-        return f", did you mean {dashes}{match}?"
-    return ""
+    matches = difflib.get_close_matches(
+        name,
+        list(known),
+        n=1,
+    )
+    if not matches:
+        return ""
+    return f", did you mean {dashes}{matches[0]}?"
 
 
 def explain_failure(error: BaseException) -> tuple[str, int] | None:
@@ -150,12 +155,22 @@ def describe_plugin_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {_join(error)} (at {place})"
 
 
-def first_line(error: object, text: str | None = None) -> str:
-    """Returns the first line of the message or `text`, else the class name."""
+def first_line(
+    error: object,
+    text: str | None = None,
+) -> str:
+    """Finds the line that says what is wrong.
+
+    Args:
+        error: An error; the name of its class stands for an empty message.
+        text: A message in place of its own.
+    """
     if text is None:
         text = str(error)
     lines = text.strip().splitlines()
-    return lines[0].strip() if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    return lines[0].strip()
 
 
 def _join(error: BaseException) -> str:

@@ -46,7 +46,9 @@ NUM_SAMPLES = 64
 def compute_code_version(plugins: str = "") -> str:
     """Returns the hash of the code that decides numbers, and of plugins."""
     override = os.environ.get(OVERRIDE)
-    return override or hash_modules([*DECIDING, *split_names(plugins)])
+    if override:
+        return override
+    return hash_modules([*DECIDING, *split_names(plugins)])
 
 
 def hash_modules(modules: Iterable[str]) -> str:
@@ -71,12 +73,17 @@ def _list_sources(module: str) -> Iterator[tuple[str, Path]]:
     if not spec.submodule_search_locations:
         yield module, origin
         return
-    for path in sorted(origin.parent.rglob("*")):
+    package = origin.parent
+    for path in sorted(package.rglob("*")):
         if path.suffix in (".py", ".toml"):
-            yield f"{module}/{path.relative_to(origin.parent).as_posix()}", path
+            name = path.relative_to(package).as_posix()
+            yield f"{module}/{name}", path
 
 
-def hash_data(data: str, data_dir: str = "") -> str:
+def hash_data(
+    data: str,
+    data_dir: str = "",
+) -> str:
     """Hashes the content of a file, a folder, or a TFDS dataset.
 
     The hash covers every file that is read: of a folder its tables and the
@@ -103,7 +110,11 @@ def hash_data(data: str, data_dir: str = "") -> str:
     return _digest(data, parts)
 
 
-def _digest(data: str, parts: Iterable[bytes]) -> str:
+def _digest(
+    data: str,
+    parts: Iterable[bytes],
+) -> str:
+    """Hashes the parts of `--data`; ConfigError if one cannot be read."""
     digest = hashlib.sha256()
     try:
         for part in parts:
@@ -115,16 +126,25 @@ def _digest(data: str, parts: Iterable[bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def find_prepared(name: str, data_dir: str) -> Path:
-    """Returns the newest version of a TFDS dataset (or of `name/config`)."""
+def find_prepared(
+    name: str,
+    data_dir: str,
+) -> Path:
+    """Finds the newest version of a TFDS dataset.
+
+    Args:
+        name: Of the dataset, or `name/config`.
+        data_dir: The folder of TFDS datasets; empty for the default.
+
+    Raises:
+        FileNotFoundError: If there is no version of it.
+    """
     root = find_data_dir(data_dir)
-    folders: list[Path] = []
+    files: list[Path] = []
     if name and not os.path.isabs(name):
-        for pattern in (
-            f"{name}/*/dataset_info.json",
-            f"{name}/dataset_info.json",
-        ):
-            folders += [path.parent for path in root.glob(pattern)]
+        files += root.glob(f"{name}/*/dataset_info.json")
+        files += root.glob(f"{name}/dataset_info.json")
+    folders = [file.parent for file in files]
     if not folders:
         raise FileNotFoundError(0, f"no dataset {name!r} in {root}")
 
@@ -137,16 +157,19 @@ def find_prepared(name: str, data_dir: str) -> Path:
 def find_data_dir(data_dir: str = "") -> Path:
     """Returns the TFDS data directory: flag, environment, or default."""
     folder = data_dir or os.environ.get("TFDS_DATA_DIR", "")
-    return Path(os.path.expanduser(folder or "~/tensorflow_datasets"))
+    if not folder:
+        folder = "~/tensorflow_datasets"
+    return Path(os.path.expanduser(folder))
 
 
 def list_files(folder: Path, *endings: str) -> list[Path]:
     """Returns sorted files by ending, without hidden ones (`._a.png`)."""
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if path.suffix.lower() in endings and not path.name.startswith(".")
-    )
+    files = []
+    for path in folder.iterdir():
+        is_hidden = path.name.startswith(".")
+        if path.suffix.lower() in endings and not is_hidden:
+            files.append(path)
+    return sorted(files)
 
 
 def read_cells(table: Path) -> "pd.DataFrame":
@@ -173,10 +196,16 @@ def read_cells(table: Path) -> "pd.DataFrame":
             index_col=False,
         )
 
-    frame = frame.fillna("").apply(lambda cells: cells.str.strip())
+    frame = frame.fillna("")
+    frame = frame.apply(lambda cells: cells.str.strip())
     if separator == ";":
-        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
-    frame.columns = frame.columns.str.strip().str.replace(" ", "_")
+        frame = frame.replace(
+            r"^([+-]?\d*),(\d+)$",
+            r"\1.\2",
+            regex=True,
+        )
+    heads = frame.columns.str.strip()
+    frame.columns = heads.str.replace(" ", "_")
     return frame
 
 
@@ -193,9 +222,11 @@ def _sample_file(path: str | Path) -> Iterator[bytes]:
     """Yields size and samples of a file; a small file is read as a whole."""
     size = os.path.getsize(path)
     yield str(size).encode()
+    last = max(0, size - SAMPLE)
     step = max(SAMPLE, (size - SAMPLE) // (NUM_SAMPLES - 1))
+    starts = [*range(0, size, step), last]
     with open(path, "rb") as file:
-        for start in [*range(0, size, step), max(0, size - SAMPLE)]:
+        for start in starts:
             file.seek(start)
             yield file.read(SAMPLE)
 
@@ -209,8 +240,9 @@ def _read_folder(folder: Path) -> Iterator[bytes]:
             if os.path.exists(picture):  # else the reader names it
                 yield from _sample_file(picture)
 
-    matrices = [] if tables else list_files(folder, ".mat")
-    for file in matrices:
+    if tables:
+        return
+    for file in list_files(folder, ".mat"):
         yield file.name.encode()
         yield from _sample_file(file)
 
@@ -222,13 +254,18 @@ def _list_pictures(table: Path) -> list[Path]:
     except (ValueError, Warning):  # the reader says what is wrong
         return []
     column = find_picture_column(frame)
-    names = frame[column].tolist() if column else []
-    return [table.parent / name for name in names]
+    if not column:
+        return []
+    return [table.parent / name for name in frame[column].tolist()]
 
 
-def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:
+def _read_tfds(
+    data: str,
+    data_dir: str,
+) -> Iterator[bytes]:
     """Yields names and samples of all files."""
-    folder = find_prepared(data.removeprefix(TFDS), data_dir)
+    name = data.removeprefix(TFDS)
+    folder = find_prepared(name, data_dir)
     for file in sorted(folder.iterdir()):
         if file.is_file():
             yield file.name.encode()

@@ -410,8 +410,10 @@ class RunConfig(Settings):
 
     def identity(self) -> dict[str, object]:
         """Returns the settings that decide the numbers of the run."""
-        flat = self.to_flags()
-        return {k: v for k, v in flat.items() if k not in LOCATION_FLAGS}
+        flags = self.to_flags()
+        for name in LOCATION_FLAGS:
+            flags.pop(name, None)
+        return flags
 
 
 PARTS: dict[str, type[Settings]] = {
@@ -423,13 +425,18 @@ PARTS: dict[str, type[Settings]] = {
 
 def make_config(flags: dict[str, object]) -> RunConfig:
     """Builds a `RunConfig` from flat settings; the inverse of `to_flags`."""
-    parts = {name: cls.from_flags(flags) for name, cls in PARTS.items()}
+    parts = {}
+    for name, settings_class in PARTS.items():
+        parts[name] = settings_class.from_flags(flags)
     config = RunConfig.from_flags(flags, **parts)
-    own = read_own(flags, split_names(config.plugins))
+    plugins = split_names(config.plugins)
+    own = read_own(flags, plugins)
     return dataclasses.replace(config, own=own)
 
 
 def all_fields() -> list[dataclasses.Field]:
     """Returns every setting in the order of the help."""
-    groups: list[type[Settings]] = [RunConfig, *PARTS.values()]
-    return [item for group in groups for item in group.list_settings()]
+    fields = RunConfig.list_settings()
+    for settings_class in PARTS.values():
+        fields += settings_class.list_settings()
+    return fields

@@ -69,10 +69,18 @@ def make_flags(
 
 
 def define_settings(
-    fields: Iterable[dataclasses.Field], values: flags.FlagValues
+    fields: Iterable[dataclasses.Field],
+    values: flags.FlagValues,
 ) -> flags.FlagValues:
-    """Adds a flag for each field that `settings.setting` made."""
-    table = {f.name: (f.default, f.metadata["help"]) for f in fields}
+    """Adds a flag for each field that `settings.setting` made.
+
+    Args:
+        fields: The settings.
+        values: Flags to add them to.
+    """
+    table = {}
+    for field in fields:
+        table[field.name] = (field.default, field.metadata["help"])
     return make_flags(table, values)
 
 
@@ -83,13 +91,25 @@ def define_run_flags(modules: str = "") -> flags.FlagValues:
     return values
 
 
-def add_declared(modules: str, values: flags.FlagValues) -> None:
-    """Adds the flags of imported plugins; RunError if a name is taken."""
+def add_declared(
+    modules: str,
+    values: flags.FlagValues,
+) -> None:
+    """Adds the flags of imported plugins.
+
+    Args:
+        modules: The value of `--plugins`.
+        values: Flags to add them to.
+
+    Raises:
+        RunError: If a name is taken.
+    """
     for field in list_declared(split_names(modules)):
-        if field.name not in values:
+        name = field.name
+        if name not in values:
             define_settings([field], values)
-        elif values[field.name].help != field.metadata["help"]:
-            raise RunError(f"--plugins: --{field.name} is a flag already")
+        elif values[name].help != field.metadata["help"]:
+            raise RunError(f"--plugins: --{name} is a flag already")
 
 
 def parse_flags(
@@ -123,11 +143,13 @@ def parse_record(lines: Sequence[str]) -> dict[str, Any]:
     expanded = expand_flagfiles(lines)
     modules = find_value(expanded, "plugins")
     values = define_run_flags(modules)
-    if not set(split_names(modules)) <= set(sys.modules):
+    is_imported = set(split_names(modules)) <= set(sys.modules)
+    if not is_imported:
         for argument in expanded:
             name, value = split_flag(argument)
             if name not in values:
-                make_flags({name: (value or "", "")}, values)
+                table = {name: (value or "", "")}
+                make_flags(table, values)
     return _parse_expanded(expanded, values)
 
 
@@ -151,8 +173,12 @@ def _join_arguments(
 
     if "dataset" in values:
         # Flags override a flagfile, wherever it stands.
-        return [*(f"--flagfile={word}" for word in words), *given]
-    target = next((name for name in TARGETS if name in values), "")
+        flagfiles = [f"--flagfile={word}" for word in words]
+        return flagfiles + given
+    targets = [name for name in TARGETS if name in values]
+    target = ""
+    if targets:
+        target = targets[0]
     if target and not find_value(given, target):
         return [*given, f"--{target}={','.join(words)}"]
     rule = "flags start with --"
@@ -172,9 +198,13 @@ def _needs_value(
     return name in values or not following.startswith("--")
 
 
-def _find_switch(name: str, values: flags.FlagValues) -> str:
+def _find_switch(
+    name: str,
+    values: flags.FlagValues,
+) -> str:
     """Returns the flag that `--name` or `--noname` switches, if any."""
-    for switch in (name, name.removeprefix("no")):
+    positive = name.removeprefix("no")
+    for switch in (name, positive):
         if switch in values and values[switch].boolean:
             return switch
     return ""
@@ -222,21 +252,37 @@ def _parse_flag(argument: str, values: flags.FlagValues) -> None:
     flag.using_default_value = False
 
 
-def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
-    """Returns the error for an unknown flag, with the closest known one."""
+def make_unknown_error(
+    name: str,
+    values: flags.FlagValues,
+) -> RunError:
+    """Makes the error for an unknown flag, with the closest known one.
+
+    Args:
+        name: The unknown flag.
+        values: The flags of the command.
+    """
     hint = suggest(name, values, "--")
-    return RunError(f"--{name} is not a flag{hint or ' (see --help)'}")
+    if not hint:
+        hint = " (see --help)"
+    return RunError(f"--{name} is not a flag{hint}")
 
 
 def parse_config(arguments: Sequence[str]) -> RunConfig:
     """Returns the run that the arguments describe."""
-    return make_config(parse_flags(arguments, define_run_flags()))
+    values = define_run_flags()
+    return make_config(parse_flags(arguments, values))
 
 
 def format_flags(config: RunConfig) -> str:
     """Returns a flagfile that repeats the run: every flag, one a line."""
-    config = dataclasses.replace(config, resume=False, overwrite=False)
-    return "".join(f"{line}\n" for line in list_flag_lines(config))
+    config = dataclasses.replace(
+        config,
+        resume=False,
+        overwrite=False,
+    )
+    lines = list_flag_lines(config)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def list_flag_lines(settings: Settings) -> list[str]:
@@ -294,7 +340,10 @@ def expand_flagfiles(arguments: Sequence[str]) -> list[str]:
             or if one that is not shipped sets a flag of `COMMAND_LINE_ONLY`
             that the arguments themselves do not set.
     """
-    typed = {split_flag(argument)[0] for argument in arguments}
+    typed = set()
+    for argument in arguments:
+        name, _ = split_flag(argument)
+        typed.add(name)
     return _expand(arguments, typed, files=[])
 
 
@@ -311,7 +360,8 @@ def _expand(
             file = _find_flagfile(value or "", beside)
             if file in files:
                 raise RunError(f"--flagfile includes itself: {value!r}")
-            expanded += _expand(_read_flag_lines(file), typed, [*files, file])
+            lines = _read_flag_lines(file)
+            expanded += _expand(lines, typed, [*files, file])
         elif is_foreign and name in COMMAND_LINE_ONLY:
             # The command line decides; an empty value asks for nothing.
             if value != "" and name not in typed:
@@ -335,17 +385,19 @@ def _find_flagfile(path: str, beside: Sequence[Path]) -> Path:
     wanted = os.path.expanduser(path)
     for name in (wanted, wanted + SUFFIX):
         for folder in (*beside, Path.cwd(), *_folders):
+            file = folder / name
             # `Path.is_file` raises for a name that is too long.
-            if os.path.isfile(folder / name):
-                return (folder / name).resolve()
+            if os.path.isfile(file):
+                return file.resolve()
 
     shipped = list_flagfiles()
     # Without the ending, which makes all names alike.
     stems = [name.removesuffix(SUFFIX) for name in shipped]
     hint = suggest(path.removesuffix(SUFFIX), stems)
-    names = "" if hint else f" ({', '.join(shipped)})"
     rule = "--flagfile must be an existing file or one of those shipped"
-    raise RunError(f"{rule}{names}, got {path!r}{hint}")
+    if not hint:
+        rule += f" ({', '.join(shipped)})"
+    raise RunError(f"{rule}, got {path!r}{hint}")
 
 
 def _read_flag_lines(path: Path) -> list[str]:

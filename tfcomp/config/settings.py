@@ -68,9 +68,25 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def non_negative(default: float, help: str, **rules: Any) -> Any:
-    """Declares a `setting` whose value is a number of at least 0."""
-    return setting(default, help, minimum=type(default)(0), **rules)
+def non_negative(
+    default: float,
+    help: str,
+    **rules: Any,
+) -> Any:
+    """Declares a `setting` whose value is a number of at least 0.
+
+    Args:
+        default: The default value.
+        help: One sentence for `--help`.
+        **rules: More arguments of `setting`.
+    """
+    kind = type(default)
+    return setting(
+        default,
+        help,
+        minimum=kind(0),
+        **rules,
+    )
 
 
 class Settings:
@@ -87,18 +103,35 @@ class Settings:
         return [field for field in fields if "help" in field.metadata]
 
     @classmethod
-    def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:
-        """Makes the settings from flags, and `others` that are no flags."""
-        names = [field.name for field in cls.list_settings()]
-        chosen = {name: flags[name] for name in names if name in flags}
-        return cls(**chosen, **others)
+    def from_flags(
+        cls,
+        flags: Mapping[str, Any],
+        **others: Any,
+    ) -> Self:
+        """Makes the settings from flags.
+
+        Args:
+            flags: Values by name, perhaps of other settings, too.
+            **others: Fields that are no flags.
+        """
+        values = dict(others)
+        for field in cls.list_settings():
+            if field.name in flags:
+                values[field.name] = flags[field.name]
+        return cls(**values)
 
     def to_flags(self) -> dict[str, Any]:
         """Returns the flags by name; the inverse of `from_flags`."""
-        return {f.name: getattr(self, f.name) for f in self.list_settings()}
+        flags = {}
+        for field in self.list_settings():
+            flags[field.name] = getattr(self, field.name)
+        return flags
 
 
-def check_value(field: dataclasses.Field, value: Any) -> None:
+def check_value(
+    field: dataclasses.Field,
+    value: Any,
+) -> None:
     """Checks the value of a setting.
 
     Args:
@@ -113,30 +146,47 @@ def check_value(field: dataclasses.Field, value: Any) -> None:
         raise ConfigError(field.name, f"must be {rule}", value)
 
 
-def find_broken_rule(field: dataclasses.Field, value: Any) -> str:
-    """Returns the first rule that a value breaks, or an empty text."""
+def find_broken_rule(
+    field: dataclasses.Field,
+    value: Any,
+) -> str:
+    """Finds the first rule that a value breaks.
+
+    Args:
+        field: The setting, as `setting` declares it.
+        value: Its value.
+
+    Returns:
+        What the value must be, or an empty text.
+    """
     expected = type(field.default)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    has_type = is_number if expected is float else type(value) is expected
+    has_type = type(value) is expected
+    if expected is float and type(value) is not bool:
+        has_type = isinstance(value, int | float)
     if not has_type:
         return NOUNS[expected.__name__]
+
     # Not `math.isfinite`, which raises for an integer of 400 digits.
     if expected is float and not -math.inf < value < math.inf:
         return "a finite number"
-    if expected is str and value != value.strip():
-        return "one line without spaces around it"
-    if expected is str and CONTROLS.search(value):
-        return NO_CONTROLS
+    if expected is str:
+        if value != value.strip():
+            return "one line without spaces around it"
+        if CONTROLS.search(value):
+            return NO_CONTROLS
 
-    rules = field.metadata
-    if rules["minimum"] is not None and value < rules["minimum"]:
-        return f"at least {rules['minimum']}"
-    if rules["maximum"] is not None and value > rules["maximum"]:
-        return f"at most {rules['maximum']}"
-    if rules["above"] is not None and value <= rules["above"]:
-        return f"greater than {rules['above']}"
-    if rules["choices"] is not None and value not in rules["choices"]:
-        return f"one of: {', '.join(rules['choices'])}"
+    minimum = field.metadata["minimum"]
+    maximum = field.metadata["maximum"]
+    above = field.metadata["above"]
+    choices = field.metadata["choices"]
+    if minimum is not None and value < minimum:
+        return f"at least {minimum}"
+    if maximum is not None and value > maximum:
+        return f"at most {maximum}"
+    if above is not None and value <= above:
+        return f"greater than {above}"
+    if choices is not None and value not in choices:
+        return f"one of: {', '.join(choices)}"
     return ""
 
 
@@ -147,7 +197,12 @@ class OwnSettings(dict[str, Any]):
         return hash(tuple(sorted(self.items())))
 
 
-def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
+def declare_setting(
+    name: str,
+    default: Any,
+    help: str,
+    **rules: Any,
+) -> None:
     """Declares a setting of a plugin, which a sweep can vary.
 
     `declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the
@@ -173,8 +228,10 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
         raise ValueError(f"the setting {name} must be {rule}")
 
     # A plugin that is imported twice declares twice.
-    known, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
-    if (known.default, known.metadata) != (field.default, field.metadata):
+    before, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
+    is_same = before.default == field.default
+    is_same &= before.metadata == field.metadata
+    if not is_same:
         raise ValueError(f"the setting {name} is declared already")
     _DECLARED[name] = (field, plugin)
 
@@ -188,8 +245,19 @@ def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
     return fields
 
 
-def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
-    """Returns the settings of plugins, as `Settings.from_flags` does."""
+def read_own(
+    flags: Mapping[str, Any],
+    plugins: Collection[str],
+) -> OwnSettings:
+    """Reads the settings of plugins, as `Settings.from_flags` does.
+
+    Args:
+        flags: Values by name; others are ignored.
+        plugins: Names of modules.
+
+    Raises:
+        ConfigError: If a value breaks a rule of its setting.
+    """
     values = OwnSettings()
     for field in list_declared(plugins):
         value = flags.get(field.name, field.default)
@@ -200,10 +268,13 @@ def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
 
 def split_names(text: str) -> list[str]:
     """Splits names or patterns at commas, as in `logs/donut*,logs/depth`."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",")]
+    return [name for name in names if name]
 
 
 def split_paths(text: str) -> list[str]:
     """Splits paths or patterns at commas; a path that exists is one."""
-    is_path = os.path.lexists(os.path.expanduser(text))
-    return [text] if is_path else split_names(text)
+    path = os.path.expanduser(text)
+    if os.path.lexists(path):
+        return [text]
+    return split_names(text)

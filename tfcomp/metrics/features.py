@@ -98,13 +98,19 @@ def normalize_rows(
     flat: Array,
     is_ood: Array,
 ) -> Array:
-    """Normalizes activations; arguments as in `compute_rows`.
+    """Normalizes activations.
+
+    Args:
+        flat: Activations, [n, units].
+        is_ood: Which points are held out, [n].
 
     Returns:
         Units, [n, units], float64.
     """
-    features = _center(flat, is_ood).astype(np.float64)
-    squared_lengths = (features[~is_ood] ** 2).sum(axis=1)
+    features = _center(flat, is_ood)
+    features = features.astype(np.float64)
+    squares = features[~is_ood] ** 2
+    squared_lengths = squares.sum(axis=1)
     scale = np.sqrt(squared_lengths.mean())
     if scale > 0:
         features = features / scale
@@ -119,18 +125,26 @@ def compute_gram(
     flat: Array,
     is_ood: Array,
 ) -> Array:
-    """Computes inner products of normalized rows, as in `compute_rows`.
+    """Computes inner products of normalized rows.
+
+    Args:
+        flat: Activations, [n, units].
+        is_ood: Which points are held out, [n].
 
     Returns:
         The Gram matrix, [n, n], float64; NaN if not finite.
     """
-    gram = np.zeros((len(is_ood), len(is_ood)))
+    num_points = len(is_ood)
+    gram = np.zeros((num_points, num_points))
     for part in iterate_units(flat):
         # Products in float32 for speed, their sum in float64.
         kind = np.result_type(part, np.float32)
-        centered = _center(part.astype(kind, copy=False), is_ood)
+        part = part.astype(kind, copy=False)
+        centered = _center(part, is_ood)
         gram += centered @ centered.T
-    scale = np.diagonal(gram)[~is_ood].mean()
+
+    squared_lengths = np.diagonal(gram)[~is_ood]
+    scale = squared_lengths.mean()
     if scale > 0:
         gram = gram / scale
     return gram
@@ -159,7 +173,10 @@ def _center(
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
     shifted = block - block[0]
-    mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
+    mean = shifted[~is_ood].mean(
+        axis=0,
+        dtype=np.float64,
+    )
     shifted -= mean.astype(shifted.dtype)
     return shifted
 
@@ -169,10 +186,12 @@ def compute_effective_rank(weights: Array) -> Array:
     from scipy.special import entr  # here: the help of a command needs none
 
     weights = np.asarray(weights, np.float64)
-    total = weights.sum(axis=-1, keepdims=True)
-    shares = weights / np.where(total == 0, 1.0, total)
-    rank = np.exp(entr(shares).sum(axis=-1))
-    return np.where(total[..., 0] == 0, 0.0, rank)
+    total = weights.sum(axis=-1)  # [...]
+    is_zero = total == 0
+    divisor = np.where(is_zero, 1.0, total)
+    shares = weights / divisor[..., np.newaxis]
+    entropy = entr(shares).sum(axis=-1)
+    return np.where(is_zero, 0.0, np.exp(entropy))
 
 
 @single_threaded
@@ -189,7 +208,9 @@ def compute_participation(
     Returns:
         The ratio; None if the points are equal or not finite.
     """
-    if points.sum() < 2 or not np.isfinite(rows).all():
+    if points.sum() < 2:
+        return None
+    if not np.isfinite(rows).all():
         return None
 
     is_gram = rows.shape[1] >= len(rows)

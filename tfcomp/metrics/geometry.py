@@ -76,7 +76,8 @@ def find_floored(g: Array) -> Array:
     if not g.shape[1]:
         return np.zeros(len(g), bool)
 
-    smallest = np.linalg.eigvalsh(g)[:, 0]
+    eigenvalues = np.linalg.eigvalsh(g)  # [n, F], smallest first
+    smallest = eigenvalues[:, 0]
     return smallest <= FLOOR**2
 
 
@@ -97,9 +98,11 @@ def compute_log_volume(g: Array) -> Array:
     # By eigenvalues, since a determinant would underflow. LAPACK may refuse
     # NaN: it is given zeros instead.
     eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
-    singular_values = np.sqrt(np.maximum(eigenvalues, FLOOR**2))
+    eigenvalues = np.maximum(eigenvalues, FLOOR**2)
+    singular_values = np.sqrt(eigenvalues)
     log_volume = np.log(singular_values).sum(axis=1)
-    return np.where(np.isnan(g[:, 0, 0]), np.nan, log_volume)
+    is_missing = np.isnan(g[:, 0, 0])
+    return np.where(is_missing, np.nan, log_volume)
 
 
 @np.errstate(
@@ -127,7 +130,8 @@ def divide_by_contrast(
         `FLOOR` at least.
     """
     contrast = activations.std(axis=1, dtype=np.float64)
-    return log_volume - num_factors * np.log(np.maximum(contrast, FLOOR))
+    contrast = np.maximum(contrast, FLOOR)
+    return log_volume - num_factors * np.log(contrast)
 
 
 def compute_factorization(g: Array) -> Array:
@@ -149,10 +153,12 @@ def compute_cosine_factorization(g: Array) -> Array:
 
 def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
     """Averages the cosine form over points, by pair of directions."""
+    num_factors = g.shape[1]
     scores = {}
-    for pair in itertools.combinations(range(g.shape[1]), 2):
+    for pair in itertools.combinations(range(num_factors), 2):
         part = g[:, pair][:, :, pair]  # [n, 2, 2]
-        scores[pair] = float(compute_cosine_factorization(part).mean())
+        cosine_form = compute_cosine_factorization(part)
+        scores[pair] = float(cosine_form.mean())
     return scores
 
 
@@ -161,8 +167,9 @@ def compute_chance(num_units: int) -> float:
 
     1 - Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)).
     """
-    log_ratio = math.lgamma(num_units / 2) - math.lgamma((num_units + 1) / 2)
-    cosine = math.exp(log_ratio) / math.sqrt(math.pi)
+    numerator = math.lgamma(num_units / 2)
+    denominator = math.lgamma((num_units + 1) / 2)
+    cosine = math.exp(numerator - denominator) / math.sqrt(math.pi)
     return max(1 - cosine, 0.0)  # rounding, of 1 unit
 
 
@@ -177,7 +184,8 @@ def compute_ratio_factorization(g: Array) -> float:
         if total <= FLOOR**2:
             scores.append(0.5)
         else:
-            scores.append(1 - np.mean(np.abs(xy)) / total)
+            product = np.mean(np.abs(xy))
+            scores.append(1 - product / total)
 
     if not scores:
         return float("nan")
@@ -203,7 +211,8 @@ def compute_gradient_metrics(
     Returns:
         Metric tensors [n, F, F]; zeros for a factor with one value.
     """
-    g = np.zeros((len(activations), len(axes), len(axes)))
+    num_factors = len(axes)
+    g = np.zeros((len(activations), num_factors, num_factors))
     for part in iterate_units(activations, _BLOCK_UNITS):
         maps = part.reshape(*shape, -1).astype(np.float64)
         slopes = []
@@ -213,7 +222,7 @@ def compute_gradient_metrics(
             else:
                 slopes.append(np.zeros_like(maps))
 
-        for i, j in itertools.product(range(len(axes)), repeat=2):
+        for i, j in itertools.product(range(num_factors), repeat=2):
             product = np.einsum("...u,...u->...", slopes[i], slopes[j])
             g[:, i, j] += product.ravel()
     return g
@@ -263,15 +272,16 @@ def summarize_geometry(
     Returns:
         Numbers by name; None where one is not finite.
     """
+    factorization = compute_factorization(g)
+    cosine_form = compute_cosine_factorization(g)
     log_volume = compute_log_volume(g)
-
     dead_fraction = None
     if g.shape[1]:
         dead_fraction = mean_or_none(is_dead(g))
 
     return {
-        "factorization": mean_or_none(compute_factorization(g)),
-        "cosine_factorization": mean_or_none(compute_cosine_factorization(g)),
+        "factorization": mean_or_none(factorization),
+        "cosine_factorization": mean_or_none(cosine_form),
         "log_volume_id": mean_or_none(log_volume[~is_ood]),
         "log_volume_ood": mean_or_none(log_volume[is_ood]),
         "dead_fraction": dead_fraction,
@@ -281,15 +291,24 @@ def summarize_geometry(
 def _finite(g: Array) -> Array:
     """Makes tensors that are not finite NaN as a whole."""
     g = np.asarray(g, np.float64)
-    is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)  # [n, 1, 1]
+    is_finite = np.isfinite(g).all(
+        axis=(1, 2),
+        keepdims=True,
+    )
     return np.where(is_finite, g, np.nan)
 
 
 def _list_pairs(g: Array) -> list[tuple[Array, Array, Array]]:
     """Lists g_xx, g_yy and g_xy, each [n], of every pair of factors."""
     g = _finite(g)
-    pairs = itertools.combinations(range(g.shape[1]), 2)
-    return [(g[:, i, i], g[:, j, j], g[:, i, j]) for i, j in pairs]
+    num_factors = g.shape[1]
+    pairs = []
+    for i, j in itertools.combinations(range(num_factors), 2):
+        xx = g[:, i, i]
+        yy = g[:, j, j]
+        xy = g[:, i, j]
+        pairs.append((xx, yy, xy))
+    return pairs
 
 
 def _average_pairs(
@@ -345,13 +364,15 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
             difference = volume[is_ood].mean() - volume[is_id].mean()
             row["log_volume_difference"] = difference
 
+        g = analysis.metrics[stage]
         for name, points in analysis.subsets.items():
+            volumes = volume[points]
             deviation = None
             if points.any():
-                deviation = float(volume[points].std())
+                deviation = float(volumes.std())
             row[f"log_volume_sd_{name}"] = deviation
-            row[f"log_volume_median_{name}"] = median_or_none(volume[points])
-            floored = find_floored(analysis.metrics[stage][points])
+            row[f"log_volume_median_{name}"] = median_or_none(volumes)
+            floored = find_floored(g[points])
             row[f"floor_fraction_{name}"] = mean_or_none(floored)
         rows[stage] = row
     return rows
@@ -423,14 +444,16 @@ def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     ranges = np.array([factor.high - factor.low for factor in factors])
     rows: Rows = {}
     for stage, g in analysis.metrics.items():
+        factorization = compute_factorization(g)
         scaled = compute_factorization(g * ranges[:, None] * ranges)
         pair_scores = compute_pair_scores(g)
+        num_units = analysis.stage_sizes[stage]
         rows[stage] = {
-            "factorization": mean_or_none(compute_factorization(g)),
+            "factorization": mean_or_none(factorization),
             "ratio_factorization": compute_ratio_factorization(g),
             "scaled_factorization": mean_or_none(scaled),
             "worst_pair_factorization": min(pair_scores.values()),
-            "chance_factorization": compute_chance(analysis.stage_sizes[stage]),
+            "chance_factorization": compute_chance(num_units),
         }
     return rows
 

@@ -78,10 +78,12 @@ def compute_jet_products(
     # Each column by itself: columns of pairs i > j are then never computed.
     def differentiate(values: tf.Tensor) -> StageDict:
         slopes = {}
-        for stage, jacobian in jacobian_fn(stage_fn, values).items():
-            count = jacobian.shape[-1]
-            columns[stage] = [jacobian[:, :, i] for i in range(count)]
-            for i, column in enumerate(columns[stage]):
+        jacobians_by_stage = jacobian_fn(stage_fn, values)
+        for stage, jacobian in jacobians_by_stage.items():
+            columns[stage] = []
+            for i in range(jacobian.shape[-1]):
+                column = jacobian[:, :, i]
+                columns[stage].append(column)
                 slopes[f"{stage}/{i}"] = column
         return slopes
 
@@ -90,7 +92,8 @@ def compute_jet_products(
     for stage, slopes in columns.items():
         bends = []
         for i, j in list_pairs(len(slopes)):
-            bends.append(second[f"{stage}/{i}"][:, :, j])
+            jacobian = second[f"{stage}/{i}"]  # of the derivative by i
+            bends.append(jacobian[:, :, j])
         absolute = [tf.abs(slope) for slope in slopes]
         jet = tf.stack(slopes + bends + absolute, axis=1)
         jet = tf.cast(jet, tf.float64)  # [n, K, units]
@@ -117,7 +120,10 @@ class Interaction:
         pair_scale = [scale[i] * scale[j] for i, j in list_pairs(count)]
         scales = np.concatenate([scale, pair_scale, scale])  # [K]
 
-        is_finite = np.isfinite(products).all(axis=(1, 2), keepdims=True)
+        is_finite = np.isfinite(products).all(
+            axis=(1, 2),
+            keepdims=True,
+        )
         products = np.where(is_finite, products, np.nan)
         products = products * scales[:, None] * scales
 
@@ -165,8 +171,10 @@ class Interaction:
         largest = (lengths[:, i] * lengths[:, j]).sum(axis=1)
         divisor = np.where(largest > 0, largest, 1.0)
         relative = contrast / divisor
-        is_worst = is_dead(self.first) | (relative > 1)  # by an ulp
-        return contrast, np.where(is_worst, 1.0, relative)
+        is_above = relative > 1  # by an ulp
+        is_worst = is_dead(self.first) | is_above
+        relative = np.where(is_worst, 1.0, relative)
+        return contrast, relative
 
     def curvature(self) -> tuple[Array, Array]:
         """Computes K, NaN without a surface, and sqrt(det g), [n] each."""
@@ -179,13 +187,22 @@ class Interaction:
         is_surface = det > MIN_SQUARED_SINE * squares
         is_flat = is_dead(g) | ~is_surface
 
-        regular = np.where(is_flat[:, None, None], np.eye(2), g)
+        # A flat point has no inverse: it gets the one of another tensor, and
+        # NaN in the end.
+        regular = np.where(
+            is_flat[:, None, None],
+            np.eye(2),
+            g,
+        )
         inverse = np.linalg.inv(regular)
-        tangent = np.swapaxes(self.cross, 1, 2) @ inverse @ self.cross
+        transposed = np.swapaxes(self.cross, 1, 2)
+        tangent = transposed @ inverse @ self.cross
         normal = self.second - tangent  # <II_ij, II_kl>, [n, 3, 3]
+
         bend = normal[:, 0, 2] - normal[:, 1, 1]
         det = np.where(is_flat, np.nan, det)
-        return bend / det, np.sqrt(det)
+        curvature = bend / det
+        return curvature, np.sqrt(det)
 
     def summarize(self) -> Scores:
         """Averages over points, with median and integral of K."""
@@ -197,7 +214,10 @@ class Interaction:
         }
         if self.count == 2:
             numbers |= self._summarize_curvature()
-        return {name: finite_or_none(value) for name, value in numbers.items()}
+
+        for name, value in numbers.items():
+            numbers[name] = finite_or_none(value)
+        return numbers
 
     def _summarize_curvature(self) -> Scores:
         curvature, area = self.curvature()
@@ -208,11 +228,13 @@ class Interaction:
                 "total_curvature": None,
             }
 
-        total = mean_or_none((curvature * area)[has_surface])
+        curvature = curvature[has_surface]
+        area = area[has_surface]
+        total = mean_or_none(curvature * area)
         if total is not None:
             # The other points have no area.
             total *= has_surface.mean()
-        median = np.median(curvature[has_surface])
+        median = np.median(curvature)
         return {
             "gaussian_curvature": median,
             "total_curvature": total,
@@ -239,7 +261,9 @@ def make_interaction_fn(
         return lambda points: {}
 
     compute: Callable[[tf.Tensor], StageDict] = functools.partial(
-        compute_jet_products, make_stage_model(model), jacobian_fn=exact
+        compute_jet_products,
+        make_stage_model(model),
+        jacobian_fn=exact,
     )
     is_traced = num_units > TRACED_UNITS
     if is_traced:
@@ -259,10 +283,12 @@ def make_interaction_fn(
             )
         except LookupError:  # an operation without a further gradient
             return {}
-        return {
-            stage: Interaction(product, ranges).summarize()
-            for stage, product in products.items()
-        }
+
+        interactions = {}
+        for stage, stage_products in products.items():
+            interaction = Interaction(stage_products, ranges)
+            interactions[stage] = interaction.summarize()
+        return interactions
 
     return measure
 
@@ -271,6 +297,16 @@ def choose_points(
     grid: Array,
     count: int,
 ) -> Array:
-    """Draws a fixed random sample of the rows of a grid, in its order."""
-    rows = np.random.default_rng(0).permutation(len(grid))[:count]
-    return grid[np.sort(rows)]
+    """Samples rows of a grid, always the same ones, in its order.
+
+    Args:
+        grid: Points, [n, F].
+        count: How many at most.
+
+    Returns:
+        Points, [count, F].
+    """
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(grid))
+    rows = np.sort(order[:count])
+    return grid[rows]

@@ -70,14 +70,18 @@ def find_edges(
         known = np.add.outer([-cycle, 0, cycle], known).ravel()
 
     following = np.searchsorted(known, rows)
-    is_inside = (following > 0) & (following < len(known))
+    has_before = following > 0
+    has_after = following < len(known)
+    is_inside = has_before & has_after
     rows = rows[is_inside]
     following = following[is_inside]
+
     before = known[following - 1]
     after = known[following]
     fraction = (rows - before) / (after - before)
     edges = np.stack([before, after], axis=1)  # [m, 2]
-    return rows, edges % (cycle or len(is_ood)), fraction
+    edges = edges % (cycle or len(is_ood))
+    return rows, edges, fraction
 
 
 def compute_interpolation(
@@ -94,22 +98,26 @@ def compute_interpolation(
         is_ood: Which points are held out, [n].
         cycle: Steps once around a closed curve; 0 if open.
     """
-    outputs = np.reshape(outputs, (len(outputs), -1)).astype(np.float64)
-    truth = np.reshape(truth, (len(truth), -1)).astype(np.float64)
+    outputs = np.reshape(outputs, (len(outputs), -1))
+    outputs = outputs.astype(np.float64)
+    truth = np.reshape(truth, (len(truth), -1))
+    truth = truth.astype(np.float64)
     rows, edges, fraction = find_edges(is_ood, cycle)
-    weights = np.zeros((len(rows), 2))
-    r2 = np.zeros(len(rows))
-    linear_r2 = np.zeros(len(rows))
-    truth_r2 = np.zeros(len(rows))
+
+    num_points = len(rows)
+    weights = np.zeros((num_points, 2))
+    r2 = np.zeros(num_points)
+    linear_r2 = np.zeros(num_points)
+    truth_r2 = np.zeros(num_points)
     for i, row in enumerate(rows):
         output = outputs[row]
         image = truth[row]
         ends = truth[edges[i]]
-        best, *_ = np.linalg.lstsq(ends.T, output, rcond=None)
-        true_weights, *_ = np.linalg.lstsq(ends.T, image, rcond=None)
+        weights[i] = _fit_weights(ends, output)
         linear = np.array([1 - fraction[i], fraction[i]])
-        weights[i] = best
-        r2[i] = _compute_r2(output, best @ ends)
+        true_weights = _fit_weights(ends, image)
+
+        r2[i] = _compute_r2(output, weights[i] @ ends)
         linear_r2[i] = _compute_r2(output, linear @ ends)
         truth_r2[i] = _compute_r2(image, true_weights @ ends)
     return Interpolation(
@@ -128,10 +136,15 @@ def interpolate_edges(
     is_ood: Array,
     cycle: int = 0,
 ) -> Array:
-    """Interpolates images between two known ones; arguments as above.
+    """Interpolates images between two known ones.
+
+    Args:
+        truth: Images along a curve, [n, ...].
+        is_ood: Which points are held out, [n].
+        cycle: Steps once around a closed curve; 0 if open.
 
     Returns:
-        Images, [n, ...], with those of a gap replaced.
+        Images, [n, ...]; inside of a gap they are blends of its edges.
     """
     rows, edges, fraction = find_edges(is_ood, cycle)
     images = np.array(truth, np.float64)
@@ -143,16 +156,34 @@ def interpolate_edges(
     return images
 
 
+def _fit_weights(
+    ends: Array,
+    target: Array,
+) -> Array:
+    """Fits an image [pixels] by weights [2] of two others, [2, pixels]."""
+    weights, *_ = np.linalg.lstsq(
+        ends.T,
+        target,
+        rcond=None,
+    )
+    return weights
+
+
 def summarize_interpolation(scores: Interpolation) -> Scores:
     """Averages over held-out points, with the least R^2."""
-    linear = np.stack([1 - scores.fraction, scores.fraction], axis=1)
+    linear = np.stack(
+        [1 - scores.fraction, scores.fraction],
+        axis=1,
+    )
     variation = np.sum((linear - 0.5) ** 2) or np.nan
     error = np.sum((scores.weights - linear) ** 2)
+    weight_r2 = 1 - error / variation
+    least = scores.r2.min(initial=np.inf)
     return {
         "interpolation_r2": mean_or_none(scores.r2),
-        "interpolation_r2_min": finite_or_none(scores.r2.min(initial=np.inf)),
+        "interpolation_r2_min": finite_or_none(least),
         "linear_r2": mean_or_none(scores.linear_r2),
-        "weight_r2": finite_or_none(1 - error / variation),
+        "weight_r2": finite_or_none(weight_r2),
         "truth_r2": mean_or_none(scores.truth_r2),
     }
 
@@ -180,5 +211,6 @@ def measure_interpolation(analysis: RunAnalysis) -> Scores:
     numbers: Scores = {}
     for key in summaries[0]:
         name = key.removeprefix("interpolation_")
-        numbers[f"edge_{name}"] = average(s[key] for s in summaries)
+        values = [summary[key] for summary in summaries]
+        numbers[f"edge_{name}"] = average(values)
     return numbers

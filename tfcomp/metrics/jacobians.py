@@ -71,7 +71,9 @@ def compute_stage_jacobians(
     columns = []
     for pulled_column in pulled_columns:
         column = outer.gradient(
-            pulled_column, cotangents, unconnected_gradients=zero
+            pulled_column,
+            cotangents,
+            unconnected_gradients=zero,
         )
         columns.append(column)
     return _stack_columns(columns)
@@ -99,17 +101,11 @@ def compute_difference_jacobians(
     columns = []
     for i, factor_values in enumerate(values):
         levels = tf.constant(factor_values, factors.dtype)
-        value = factors[:, i]
-        nearest = tf.argmin(tf.abs(value[:, None] - levels), axis=1)
-        last = len(factor_values) - 1
-        low = tf.gather(levels, tf.maximum(nearest - 1, 0))
-        high = tf.gather(levels, tf.minimum(nearest + 1, last))
-        before = tf.maximum(value - low, 0.0)[:, None]  # [n, 1]
-        after = tf.maximum(high - value, 0.0)[:, None]  # [n, 1]
-
+        before, after = _find_distances(factors[:, i], levels)
         shift = tf.one_hot(i, len(values), dtype=factors.dtype)  # [F]
         above = stage_fn(factors + after * shift)
         below = stage_fn(factors - before * shift)
+
         column = {}
         for name in above:
             difference = _flatten(above[name] - below[name])  # [n, units]
@@ -117,6 +113,30 @@ def compute_difference_jacobians(
             column[name] = tf.math.divide_no_nan(difference, width)
         columns.append(column)
     return _stack_columns(columns)
+
+
+def _find_distances(
+    value: tf.Tensor,
+    levels: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Computes distances to the neighbors of the nearest level.
+
+    Args:
+        value: Values of a factor, [n].
+        levels: Its values on the grid, in order.
+
+    Returns:
+        Distances to the level before and to the level after, [n, 1] each.
+    """
+    distance = tf.abs(value[:, None] - levels)
+    nearest = tf.argmin(distance, axis=1)
+    last = levels.shape[0] - 1
+    low = tf.gather(levels, tf.maximum(nearest - 1, 0))
+    high = tf.gather(levels, tf.minimum(nearest + 1, last))
+
+    before = tf.maximum(value - low, 0.0)
+    after = tf.maximum(high - value, 0.0)
+    return before[:, None], after[:, None]
 
 
 def compute_stage_metrics(
@@ -135,23 +155,34 @@ def compute_stage_metrics(
         Metric tensors [n, F, F] by stage.
     """
     jacobians = jacobian_fn(stage_fn, factors)
-    return {stage: _compute_metric(j) for stage, j in jacobians.items()}
+    metrics = {}
+    for stage, jacobian in jacobians.items():
+        metrics[stage] = _compute_metric(jacobian)
+    return metrics
 
 
 def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
     """Computes g = J^T J [n, F, F] of one stage, [n, units, F]."""
     count = jacobian.shape[-1]
     if not count:  # no factor that has derivatives
-        return tf.zeros((tf.shape(jacobian)[0], 0, 0), tf.float64)
+        num_points = tf.shape(jacobian)[0]
+        return tf.zeros((num_points, 0, 0), tf.float64)
 
     # In float64: a ratio of 1e-4 between directions, which a float32 Jacobian
     # resolves well, is one of 1e-8 between eigenvalues of g.
     # Sliced as [:, :, i], which the graph optimizer cancels against the stack
     # that made the Jacobian ([..., i] and unstack cost a third more).
-    columns = [tf.cast(jacobian[:, :, i], tf.float64) for i in range(count)]
+    columns = []
+    for i in range(count):
+        column = tf.cast(jacobian[:, :, i], tf.float64)
+        columns.append(column)
+
     rows = []
     for first in columns:
-        products = [tf.reduce_sum(first * second, axis=1) for second in columns]
+        products = []
+        for second in columns:
+            product = tf.reduce_sum(first * second, axis=1)
+            products.append(product)
         rows.append(tf.stack(products, axis=1))
     return tf.stack(rows, axis=1)  # [n, F, F]
 
@@ -166,11 +197,14 @@ def _stack_columns(columns: list[StageDict]) -> StageDict:
 
 
 def _flatten(values: tf.Tensor) -> tf.Tensor:
+    """Reshapes activations [n, ...] to [n, units]."""
     units = values.shape[1:].num_elements()
     # Named where it is known, so that the Jacobian's shape stays static.
     if units is None:  # not -1, which an empty batch leaves open
-        units = tf.reduce_prod(tf.shape(values)[1:])
-    return tf.reshape(values, [tf.shape(values)[0], units])
+        sizes = tf.shape(values)
+        units = tf.reduce_prod(sizes[1:])
+    num_points = tf.shape(values)[0]
+    return tf.reshape(values, [num_points, units])
 
 
 def choose_jacobian(
@@ -235,11 +269,14 @@ def list_jacobians(
         stage_fn: StageFn,
         factors: tf.Tensor,
     ) -> StageDict:
-        jacobians = outside(stage_fn, factors)
-        return {
-            stage: tf.gather(jacobian, ordered, axis=2)
-            for stage, jacobian in jacobians.items()
-        }
+        jacobians = {}
+        for stage, jacobian in outside(stage_fn, factors).items():
+            jacobians[stage] = tf.gather(
+                jacobian,
+                ordered,
+                axis=2,
+            )
+        return jacobians
 
     return choose_columns, fallback
 
@@ -265,12 +302,17 @@ def find_nondifferentiable(
     """
     space = dataset.space
     stages = make_stage_model(model)
-    exact, differences = [
-        functools.partial(
-            compute_stage_metrics, stages, jacobian_fn=jacobian_fn
-        )
-        for jacobian_fn in list_jacobians(model, space)
-    ]
+    exact_fn, difference_fn = list_jacobians(model, space)
+    exact = functools.partial(
+        compute_stage_metrics,
+        stages,
+        jacobian_fn=exact_fn,
+    )
+    differences = functools.partial(
+        compute_stage_metrics,
+        stages,
+        jacobian_fn=difference_fn,
+    )
     points = space.draw(NUM_CHECKED, np.random.default_rng(0))
     factors = tf.constant(points, tf.float32)
     moved = differences(factors)
@@ -335,9 +377,15 @@ def _fix_classes(
             columns = tf.unstack(factors, axis=1)
             for number, column in enumerate(ordered):
                 columns[column] = values[:, number]
-            return stage_fn(tf.stack(columns, axis=1))
+            points = tf.stack(columns, axis=1)
+            return stage_fn(points)
 
-        return jacobian_fn(vary, tf.gather(factors, ordered, axis=1))
+        varied = tf.gather(
+            factors,
+            ordered,
+            axis=1,
+        )
+        return jacobian_fn(vary, varied)
 
     return compute
 

@@ -82,7 +82,8 @@ def make_kernel(
     num_factors = rows.shape[1]
     total = np.zeros((len(rows), len(columns)))
     # Factor by factor: an array of all would take gigabytes.
-    for column, scale in enumerate(np.broadcast_to(scales, num_factors)):
+    factor_scales = np.broadcast_to(scales, num_factors)
+    for column, scale in enumerate(factor_scales):
         difference = rows[:, None, column] - columns[None, :, column]
         squares = (difference / scale) ** 2
         if kernel == "additive":
@@ -123,10 +124,12 @@ def fit_kernels(
     targets = {}
     held_out = {}
     for name, values in outputs.items():
-        flat = np.reshape(values, (len(values), -1)).astype(np.float64)
+        flat = np.reshape(values, (len(values), -1))
+        flat = flat.astype(np.float64)
         held_out[name] = flat[is_ood]
-        if len(rows) >= MIN_POINTS and np.isfinite(flat[rows]).all():
-            targets[name] = flat[rows]
+        target = flat[rows]
+        if len(rows) >= MIN_POINTS and np.isfinite(target).all():
+            targets[name] = target
 
     nothing = KernelFit(
         (),
@@ -167,31 +170,38 @@ def _fit_kernel(
         target: ID outputs, [n_id, pixels].
         held_out: OOD outputs, [n_ood, pixels].
     """
-    parts = np.linalg.eigh(
-        make_kernel(
-            kernel,
-            known,
-            known,
-            choice.scales,
-        )
+    among_known = make_kernel(
+        kernel,
+        known,
+        known,
+        choice.scales,
     )
+    parts = np.linalg.eigh(among_known)
     ((weights, intercept, _),) = _solve(parts, target, [choice.ridge])
-    predicted = (
-        make_kernel(
-            kernel,
-            unseen,
-            known,
-            choice.scales,
-        )
-        @ weights
+    to_known = make_kernel(
+        kernel,
+        unseen,
+        known,
+        choice.scales,
     )
-    residual = held_out - predicted - intercept
+    residual = held_out - to_known @ weights - intercept
+
     mean = target.mean(axis=0)
+    r2_id = _compute_r2(
+        choice.error,
+        deviations=target - mean,
+        values=target,
+    )
+    r2_ood = _compute_r2(
+        np.sum(residual**2),
+        deviations=held_out - mean,
+        values=held_out,
+    )
     return KernelFit(
         scales=choice.scales,
         ridge=choice.ridge,
-        r2_id=_compute_r2(choice.error, target - mean, target),
-        r2_ood=_compute_r2(np.sum(residual**2), held_out - mean, held_out),
+        r2_id=r2_id,
+        r2_ood=r2_ood,
     )
 
 
@@ -200,8 +210,12 @@ def _convert_to_steps(factors: Array) -> Array:
     columns = []
     for values in np.asarray(factors, np.float64).T:
         distinct = np.unique(values)
-        spacing = np.ptp(distinct) / max(len(distinct) - 1, 1)
-        columns.append((values - distinct[0]) / (spacing or 1.0))
+        count = max(len(distinct) - 1, 1)
+        spacing = np.ptp(distinct) / count
+        if spacing == 0:
+            spacing = 1.0
+        steps = (values - distinct[0]) / spacing
+        columns.append(steps)
     return np.stack(columns, axis=1)
 
 
@@ -229,14 +243,13 @@ def _choose(
 
     best: dict[str, Choice] = {}
     for scales in itertools.product(SCALES, repeat=count):
-        parts = np.linalg.eigh(
-            make_kernel(
-                kernel,
-                known,
-                known,
-                scales,
-            )
+        among_known = make_kernel(
+            kernel,
+            known,
+            known,
+            scales,
         )
+        parts = np.linalg.eigh(among_known)
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
             for ridge, solution in zip(RIDGES, solutions, strict=True):
@@ -256,7 +269,8 @@ def _rotate(values: Array) -> Array:
     # n targets span n dimensions: the rest would be multiplied for nothing.
     if values.shape[1] <= len(values):
         return values
-    return np.asarray(np.linalg.qr(values.T, mode="r")).T
+    triangle = np.linalg.qr(values.T, mode="r")
+    return np.asarray(triangle).T
 
 
 def _solve(

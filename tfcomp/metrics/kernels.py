@@ -121,11 +121,16 @@ def compute_overlap_gram(outputs: Array) -> Array:
     is_finite = np.isfinite(flat).all(axis=1)
     is_bright = (flat > THRESHOLD).astype(np.float32)
     # Counts of pixels, which float32 holds exactly up to 2^24.
-    intersection = (is_bright @ is_bright.T).astype(np.float64)
+    intersection = is_bright @ is_bright.T
+    intersection = intersection.astype(np.float64)
     counts = np.diagonal(intersection).copy()
     union = counts[:, None] + counts - intersection
 
-    overlap = np.divide(intersection, _one_if_zero(union), out=intersection)
+    overlap = np.divide(
+        intersection,
+        _one_if_zero(union),
+        out=intersection,
+    )
     overlap[~is_finite] = np.nan
     overlap[:, ~is_finite] = np.nan
     return overlap
@@ -133,7 +138,8 @@ def compute_overlap_gram(outputs: Array) -> Array:
 
 def flatten_outputs(outputs: Array) -> Array:
     """Makes a float64 copy [n, pixels]; rows that are not finite are NaN."""
-    flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
+    flat = np.array(outputs, np.float64)
+    flat = flat.reshape(len(outputs), -1)
     is_finite = np.isfinite(flat).all(axis=1)
     flat[~is_finite] = np.nan
     return flat
@@ -148,7 +154,11 @@ def _scale_rows(flat: Array) -> Array:
         initial=0,
     )
     flat /= _one_if_zero(largest)
-    lengths = np.linalg.norm(flat, axis=1, keepdims=True)
+    lengths = np.linalg.norm(
+        flat,
+        axis=1,
+        keepdims=True,
+    )
     flat /= _one_if_zero(lengths)
     return flat
 
@@ -181,7 +191,11 @@ def make_conjunctive_kernel(
     factors: Array,
     width: float = 0.0,
 ) -> Array:
-    """Makes the kernel that is 1 where all factors agree; arguments as above.
+    """Makes the kernel that is 1 where all factors agree.
+
+    Args:
+        factors: Values of the factors, [n, F].
+        width: In units of factors, as of `make_factorized_kernel`.
 
     Returns:
         The kernel, [n, n].
@@ -214,7 +228,10 @@ def compute_alignment(
     if len(gram) < 3 or not is_finite:
         return float("nan")
 
-    product = np.vdot(_center(gram), _center(kernel))
+    product = np.vdot(
+        _center(gram),
+        _center(kernel),
+    )
     return float(np.clip(product, -1, 1))
 
 
@@ -239,7 +256,8 @@ def summarize_alignment(
     points = factors[rows]
     numbers = {}
     for name, make_kernel in IDEAL_KERNELS.items():
-        alignment = compute_alignment(block, make_kernel(points, width))
+        kernel = make_kernel(points, width)
+        alignment = compute_alignment(block, kernel)
         numbers[f"alignment_{name}"] = finite_or_none(alignment)
     return numbers
 
@@ -289,10 +307,12 @@ def _compute_similarities(
     for values in factors.T:
         difference = np.subtract.outer(values, values)
         if width > 0:
-            kernel = np.exp(-((difference / (2 * width)) ** 2))
+            steps = difference / (2 * width)
+            kernel = np.exp(-(steps**2))
             yield np.nan_to_num(kernel, nan=0.0)
         else:
-            yield (difference == 0).astype(np.float64)
+            is_equal = difference == 0
+            yield is_equal.astype(np.float64)
 
 
 def _center(matrix: Array) -> Array:
@@ -300,7 +320,8 @@ def _center(matrix: Array) -> Array:
     matrix = matrix.astype(np.float64)
     floor = FLOOR * np.linalg.norm(matrix)
     matrix -= matrix.mean(axis=0)
-    matrix -= matrix.mean(axis=1, keepdims=True)
+    row_means = matrix.mean(axis=1)
+    matrix -= row_means[:, np.newaxis]
     norm = np.linalg.norm(matrix)
     if norm > floor:
         return matrix / norm
@@ -325,39 +346,49 @@ def make_shape(gram: Array) -> Shape:
     Returns:
         Its parts; NaN for fewer than 4 points, or if no distances differ.
     """
-    from scipy.stats import rankdata
-
     count = len(gram)
     gram = np.asarray(gram, np.float64)
     if count < 4 or not np.isfinite(gram).all():
         nothing = np.full((count, count), np.nan)
         return Shape(nothing, nothing, nothing)
 
-    # Without bias (Szekely and Rizzo 2014).
+    means = gram.mean(axis=0)
+    centered = gram - means - means[:, None] + means.mean()
+    values, vectors = np.linalg.eigh(centered)
+    values = np.maximum(values, 0.0)
+    roots = vectors * np.sqrt(values)
+    return Shape(
+        gram=_scale(_remove_bias(gram)),
+        roots=_scale(roots),
+        ranks=_scale(_rank_distances(centered)),
+    )
+
+
+def _remove_bias(gram: Array) -> Array:
+    """Centers inner products without bias (Szekely and Rizzo 2014), [n, n]."""
+    count = len(gram)
     is_pair = ~np.eye(count, dtype=bool)
     pairs = gram * is_pair
     sums = pairs.sum(axis=0) / (count - 2)
     total = sums.sum() / (count - 1)
     debiased = pairs - sums - sums[:, None] + total
+    return debiased * is_pair
 
-    # As usual.
-    means = gram.mean(axis=0)
-    centered = gram - means - means[:, None] + means.mean()
-    values, vectors = np.linalg.eigh(centered)
-    roots = vectors * np.sqrt(np.maximum(values, 0.0))
 
-    lengths = np.diagonal(centered)
-    distances = (lengths[:, None] + lengths - 2 * centered)[is_pair]
+def _rank_distances(gram: Array) -> Array:
+    """Ranks the distances of pairs of points, less the mean rank, [n, n]."""
+    from scipy.stats import rankdata
+
+    is_pair = ~np.eye(len(gram), dtype=bool)
+    lengths = np.diagonal(gram)
+    distances = lengths[:, None] + lengths - 2 * gram
+    distances = distances[is_pair]
     # Rounding must not order equal distances.
-    unit = np.round(distances / (distances.max() or 1.0), 9)
-    ranks = rankdata(unit)
+    unit = distances / (distances.max() or 1.0)
+    ranks = rankdata(np.round(unit, 9))
     table = np.zeros_like(gram)
     table[is_pair] = ranks - ranks.mean()
-    return Shape(
-        gram=_scale(debiased * is_pair),
-        roots=_scale(roots),
-        ranks=_scale(table),
-    )
+    return table
 
 
 def compare_shapes(
@@ -375,12 +406,15 @@ def compare_shapes(
     product = first.roots.T @ second.roots[order]
     nuclear = np.nan  # LAPACK may refuse NaN
     if np.isfinite(product).all():
-        nuclear = np.linalg.svd(product, compute_uv=False).sum()
+        singular_values = np.linalg.svd(product, compute_uv=False)
+        nuclear = singular_values.sum()
+    squared_distance = np.maximum(2 - 2 * nuclear, 0.0)
+
     second_gram = second.gram[order][:, order]
     second_ranks = second.ranks[order][:, order]
     return {
         "cka": np.vdot(first.gram, second_gram),
-        "procrustes": np.sqrt(np.maximum(2 - 2 * nuclear, 0.0)),
+        "procrustes": np.sqrt(squared_distance),
         "rsa": np.vdot(first.ranks, second_ranks),
     }
 
@@ -403,8 +437,11 @@ def summarize_similarity(
     """
     rng = np.random.default_rng(0)
     count = len(first.gram)
-    orders = [rng.permutation(count) for _ in range(NUM_PERMUTATIONS)]
-    nulls = [compare_shapes(first, second, order) for order in orders]
+    nulls = []
+    for _ in range(NUM_PERMUTATIONS):
+        order = rng.permutation(count)
+        nulls.append(compare_shapes(first, second, order))
+
     numbers: Scores = {}
     for name, value in compare_shapes(first, second).items():
         null = np.array([values[name] for values in nulls])
@@ -415,11 +452,12 @@ def summarize_similarity(
 
         share = None
         if not np.isnan(value):
-            share = float((1 + np.sum(~is_worse)) / (1 + len(null)))
-        numbers[name] = value
-        numbers[f"{name}_null"] = float(null.mean())
+            as_similar = 1 + np.sum(~is_worse)
+            share = float(as_similar / (1 + len(null)))
+        numbers[name] = finite_or_none(value)
+        numbers[f"{name}_null"] = finite_or_none(null.mean())
         numbers[f"{name}_p"] = share
-    return {name: finite_or_none(value) for name, value in numbers.items()}
+    return numbers
 
 
 def _scale(values: Array) -> Array:

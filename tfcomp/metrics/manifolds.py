@@ -81,13 +81,16 @@ def compute_components(
     centered = rows - rows.mean(axis=0)
     is_gram = rows.shape[1] >= len(rows)
     if is_gram:
-        product = centered - centered.mean(axis=1, keepdims=True)
+        means = centered.mean(axis=1)
+        product = centered - means[:, np.newaxis]
     else:
         product = centered.T @ centered
 
     # A few axes take a third of the time of all.
     size = len(product)
-    first = max(0, size - (num_components or size))
+    if num_components is None:
+        num_components = size
+    first = max(0, size - num_components)
     variances, axes = scipy.linalg.eigh(
         product,
         subset_by_index=(first, size - 1),
@@ -102,12 +105,17 @@ def compute_components(
 
     total = np.trace(product)
     if total > 0:
-        features = features * np.sqrt(len(rows) / total)
+        scale = np.sqrt(len(rows) / total)
+        features = features * scale
         explained = explained / total
+
     largest = np.argmax(np.abs(features), axis=0)
     columns = np.arange(features.shape[1])
     signs = np.sign(features[largest, columns])
-    return Components(features * signs, explained)
+    return Components(
+        features=features * signs,
+        explained=explained,
+    )
 
 
 def has_umap() -> bool:
@@ -127,15 +135,17 @@ def compute_umaps(stages: Mapping[str, Components]) -> Arrays:
     features = {}
     for stage, components in stages.items():
         features[stage] = components.features.astype(np.float32)
-    if min(map(len, features.values())) < MIN_POINTS:
+    num_points = min(len(points) for points in features.values())
+    if num_points < MIN_POINTS:
         raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
 
     maps = {}
+    varied = {}
     for stage, points in features.items():
-        maps[stage] = np.full((len(points), 2), np.nan, points.dtype)
-    varied = {
-        stage: points for stage, points in features.items() if points.any()
-    }
+        size = (len(points), 2)
+        maps[stage] = np.full(size, np.nan, points.dtype)
+        if points.any():
+            varied[stage] = points
     if varied:
         embedded = embed_elsewhere(list(varied.values()))
         maps.update(zip(varied, embedded, strict=True))
@@ -159,7 +169,8 @@ def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
         )
         if process.returncode:
             reason = f"status {process.returncode}"
-            for line in process.stderr.decode(errors="replace").split("\n"):
+            message = process.stderr.decode(errors="replace")
+            for line in message.split("\n"):
                 if line.strip():
                     reason = line  # the last one
             raise OSError(f"its process has ended: {reason}")
@@ -194,13 +205,16 @@ def compute_steps(
         and beside a step without length.
     """
     flat = np.reshape(activations, (len(activations), -1))
-    flat = flat.astype(np.result_type(flat, np.float32), copy=False)
+    kind = np.result_type(flat, np.float32)
+    flat = flat.astype(kind, copy=False)
     steps = np.roll(flat, -1, axis=0) - flat
-    floor = RELATIVE_FLOOR * np.linalg.norm(flat, axis=1).max()
-    is_rounding = np.linalg.norm(steps, axis=1) <= floor
-    steps[is_rounding] = 0
 
+    longest = np.linalg.norm(flat, axis=1).max()
     speed = np.linalg.norm(steps, axis=1)
+    is_rounding = speed <= RELATIVE_FLOOR * longest
+    steps[is_rounding] = 0
+    speed[is_rounding] = 0
+
     lengths = np.where(speed > 0, speed, np.nan)
     after = steps / lengths[:, None]  # unit vectors
     before = np.roll(after, 1, axis=0)
@@ -209,8 +223,9 @@ def compute_steps(
     total = np.linalg.norm(after + before, axis=1)
     angle = 2 * np.arctan2(difference, total)
     if not periodic:  # the last step leads back to the first point
-        speed = np.append(speed[:-1], np.nan)
-        angle = np.concatenate([[np.nan], angle[1:-1], [np.nan]])
+        ends = [np.nan]
+        speed = np.concatenate([speed[:-1], ends])
+        angle = np.concatenate([ends, angle[1:-1], ends])
     return speed, np.degrees(angle)
 
 
@@ -230,8 +245,10 @@ def compute_gap_statistics(
         `speed_ratio` and `turning_ratio`, medians inside over outside, and
         `max_...`, maxima; None where one side does not move.
     """
-    step_inside = is_ood | np.roll(is_ood, -1)
-    angle_inside = step_inside | np.roll(is_ood, 1)
+    is_before = np.roll(is_ood, -1)
+    is_after = np.roll(is_ood, 1)
+    step_inside = is_ood | is_before
+    angle_inside = step_inside | is_after
     speed, angle = compute_steps(activations, periodic)
     return {
         "speed_ratio": _compare(speed, step_inside, np.median),
@@ -262,11 +279,14 @@ def _compare(
     divisor = reduce(outside)
     if not divisor > 0:
         return None
-    return finite_or_none(reduce(inside) / divisor)
+    ratio = reduce(inside) / divisor
+    return finite_or_none(ratio)
 
 
 @computes(
-    "stages", POSITIVE, "gap_speed gap_max_speed gap_turning gap_max_turning"
+    "stages",
+    POSITIVE,
+    "gap_speed gap_max_speed gap_turning gap_max_turning",
 )
 def measure_gap(analysis: RunAnalysis) -> Rows:
     """Looks for jumps of the curve of a stage in the gap, far above 1 (9b)."""
@@ -278,7 +298,10 @@ def measure_gap(analysis: RunAnalysis) -> Rows:
     for stage in analysis.stages:
         rows[stage] = {}
         for key in ("speed", "max_speed", "turning", "max_turning"):
-            values = [by_stage[stage][f"{key}_ratio"] for by_stage in ratios]
+            values = []
+            for ratios_by_stage in ratios:
+                value = ratios_by_stage[stage][f"{key}_ratio"]
+                values.append(value)
             rows[stage][f"gap_{key}"] = average(values)
     return rows
 

@@ -99,8 +99,15 @@ class TracedModel:
         model: keras.Model,
         space: FactorSpace,
     ) -> bool:
-        """Returns True for the same architecture, whatever the weights."""
-        return space == self.space and model.to_json() == self.model.to_json()
+        """Returns True for the same architecture, whatever the weights.
+
+        Args:
+            model: Another model from factors to images.
+            space: Its factors.
+        """
+        if space != self.space:
+            return False
+        return model.to_json() == self.model.to_json()
 
     def predict(self, points: Array) -> Array:
         """Computes the images [n, H, W, C] at points [n, F]."""
@@ -108,11 +115,13 @@ class TracedModel:
 
     def read_stages(self, points: Array) -> Iterator[tuple[str, Array]]:
         """Yields stages and their activations [n, units] at points [n, F]."""
-        for group in self._group_stages(len(points)):
+        num_points = len(points)
+        for group in self._group_stages(num_points):
             reader = self._make_reader(tuple(group))
             activations = self._evaluate(reader, points)
             for name in group:
-                yield name, activations.pop(name).reshape(len(points), -1)
+                values = activations.pop(name)
+                yield name, values.reshape(num_points, -1)
 
     def _group_stages(self, num_points: int) -> list[list[str]]:
         """Joins neighboring stages that are small together."""
@@ -155,7 +164,11 @@ class TracedModel:
 
     @cached_property
     def _interaction_fn(self) -> Callable[[Array], Interactions]:
-        return make_interaction_fn(self.model, self.space, self._num_units)
+        return make_interaction_fn(
+            self.model,
+            self.space,
+            num_units=self._num_units,
+        )
 
     def _evaluate(
         self,
@@ -248,7 +261,9 @@ class OutputAnalysis:
     @property
     def has_hole(self) -> bool:
         """True if combinations of several factors are held out."""
-        return len(self.dataset.space) > 1 and bool(self.splits.is_ood.any())
+        if len(self.dataset.space) < 2:
+            return False
+        return bool(self.splits.is_ood.any())
 
     @property
     def is_plane(self) -> bool:
@@ -256,7 +271,9 @@ class OutputAnalysis:
         space = self.dataset.space
         if any(factor.periodic for factor in space):
             return False
-        return self.has_map and len(space) == 2 and self.splits.is_complete
+        if len(space) != 2 or not self.has_map:
+            return False
+        return self.splits.is_complete
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -264,7 +281,11 @@ class OutputAnalysis:
         outputs = self._outputs
         if outputs is None:
             outputs = self.traced.predict(self.splits.grid)
-        return evaluate_images(self.dataset, self.traced.predict_fn, outputs)
+        return evaluate_images(
+            self.dataset,
+            self.traced.predict_fn,
+            outputs,
+        )
 
     @cached_property
     def bright_outputs(self) -> Array:
@@ -317,7 +338,8 @@ class OutputAnalysis:
 
         # Combinations that do not exist are not known either.
         distance = compute_border_distance(~known.ravel(), space)
-        return distance[space.to_place(self.splits.grid)]
+        places = space.to_place(self.splits.grid)
+        return distance[places]
 
     @property
     def superposition(self) -> SuperpositionScores:
@@ -344,7 +366,10 @@ class OutputAnalysis:
             return scores
 
         # A sample lacks ID points, which are nearer.
-        distance = np.minimum(scores[0].distance, self.border_distance[is_ood])
+        distance = np.minimum(
+            scores[0].distance,
+            self.border_distance[is_ood],
+        )
         return [dataclasses.replace(s, distance=distance) for s in scores]
 
     @cached_property
@@ -354,7 +379,8 @@ class OutputAnalysis:
         if images is None:
             return None
         count, num_factors, *shape = images.shape
-        bright = to_contrast(self.dataset, images.reshape(-1, *shape))
+        stacked = images.reshape(-1, *shape)
+        bright = to_contrast(self.dataset, stacked)
         return bright.reshape(count, num_factors, -1)
 
     @cached_property
@@ -447,14 +473,17 @@ def predict_superposed_inputs(
     codes = encoder.predict(splits.grid, verbose=0)["code"]  # [n, code]
     images = []
     for column in splits.grid.T:
-        values, place = np.unique(column, return_inverse=True)
+        values, places = np.unique(column, return_inverse=True)
         means = []
         for value in values:
-            shared = codes[splits.is_id & (column == value)]
+            has_value = column == value
+            shared = codes[splits.is_id & has_value]
             if len(shared):
                 means.append(shared.mean(axis=0))
             else:
                 means.append(np.full_like(codes[0], np.nan))
+
         superposed = decoder.predict(np.stack(means), verbose=0)
-        images.append(superposed[place[splits.is_ood]])
+        places = places[splits.is_ood]
+        images.append(superposed[places])
     return np.stack(images, axis=1)

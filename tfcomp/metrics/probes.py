@@ -85,9 +85,12 @@ def probe_rows(
     if not is_enough or not np.isfinite(rows).all():
         return dict(NO_SCORES)
 
-    order = known[np.random.RandomState(seed).permutation(len(known))]
-    folds = np.array_split(order, NUM_FOLDS)
-    fits = [(np.setdiff1d(known, fold), fold) for fold in folds]
+    rng = np.random.RandomState(seed)
+    order = rng.permutation(len(known))
+    fits = []
+    for fold in np.array_split(known[order], NUM_FOLDS):
+        others = np.setdiff1d(known, fold)
+        fits.append((others, fold))
     fits.append((known, unseen))
 
     truth = np.asarray(targets, np.float64)
@@ -103,7 +106,8 @@ def probe_rows(
         )
 
     most = max(1, MAX_BYTES // (rows.nbytes + 1))
-    with ThreadPoolExecutor(min(count_cores(), most)) as pool:
+    num_threads = min(count_cores(), most)
+    with ThreadPoolExecutor(num_threads) as pool:
         predictions = pool.map(predict, fits)
         for (_, points), prediction in zip(fits, predictions, strict=True):
             errors[points] -= prediction
@@ -131,18 +135,20 @@ def _predict(
         Predictions, [unseen, T].
     """
     mean = truth[seen].mean(axis=0)
+    deviations = truth[seen] - mean
     basis, squares, others = _decompose(rows, seen, unseen)
-    onto = basis.T @ (truth[seen] - mean)  # [k, T]
+    onto = basis.T @ deviations  # [k, T]
     sizes = np.ptp(truth, axis=0)  # of whatever units
     sizes[sizes == 0] = 1.0
 
     losses = []
     for penalty in PENALTIES:
         shrunk = basis / (squares + penalty)
-        residual = truth[seen] - mean - shrunk @ onto
+        residual = deviations - shrunk @ onto
         leverage = 1 / len(seen) + np.einsum("nk,nk->n", shrunk, basis)
         left_out = residual / (1 - leverage)[:, None]
-        losses.append((np.mean((left_out / sizes) ** 2), penalty))
+        loss = np.mean((left_out / sizes) ** 2)
+        losses.append((loss, penalty))
 
     _, penalty = min(losses)
     weights = onto / (squares + penalty)[:, None]
@@ -166,18 +172,24 @@ def _decompose(
     """
     if rows.shape[1] < len(rows):  # units
         points = rows - rows[seen].mean(axis=0)
-        squares, axes = np.linalg.eigh(points[seen].T @ points[seen])
+        covariance = points[seen].T @ points[seen]
+        squares, axes = np.linalg.eigh(covariance)
+        squares = np.maximum(squares, 0)
         points = points @ axes
-        return points[seen], np.maximum(squares, 0), points[unseen]
+        return points[seen], squares, points[unseen]
 
-    products = rows[:, seen] - rows[np.ix_(seen, seen)].mean(axis=0)
-    products = products - products.mean(axis=1, keepdims=True)
+    gram = rows[np.ix_(seen, seen)]
+    products = rows[:, seen] - gram.mean(axis=0)
+    means = products.mean(axis=1)
+    products = products - means[:, np.newaxis]
     squares, axes = np.linalg.eigh(products[seen])
+
     is_kept = squares > TINY * squares.max(initial=0.0)
     squares = squares[is_kept]
     lengths = np.sqrt(squares)
     axes = axes[:, is_kept]
-    return axes * lengths, squares, products[unseen] @ axes / lengths
+    others = products[unseen] @ axes / lengths
+    return axes * lengths, squares, others
 
 
 def _score(
@@ -191,10 +203,14 @@ def _score(
         errors: Targets less their predictions, [n, T].
     """
     # A factor that is constant over these points has no variance to explain.
-    varies = len(truth) > 1 and np.ptp(truth, axis=0) > 0  # [T]
-    if not np.any(varies):
+    if len(truth) < 2:
+        return None
+    varies = np.ptp(truth, axis=0) > 0  # [T]
+    if not varies.any():
         return None
 
-    total = np.square(truth - truth.mean(axis=0)).sum(axis=0)[varies]
+    squares = np.square(truth - truth.mean(axis=0))
+    total = squares.sum(axis=0)[varies]
     squared_error = np.square(errors).sum(axis=0)[varies]
-    return float(np.mean(1 - squared_error / total))
+    r2 = 1 - squared_error / total
+    return float(np.mean(r2))

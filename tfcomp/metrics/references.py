@@ -104,7 +104,10 @@ def find_nearest(
         distances = np.zeros((len(block), len(known)))
         for column, factor in enumerate(space):
             # Values are compared, not points: many points share them.
-            values, places = np.unique(block[:, column], return_inverse=True)
+            values, places = np.unique(
+                block[:, column],
+                return_inverse=True,
+            )
             others = known[:, column, None]
             for number, value in enumerate(values):
                 steps = compute_offsets(others, value, [factor])[:, 0]
@@ -131,10 +134,14 @@ def fit_effects(
     Returns:
         Mean and effects, [1 + sum(sizes), pixels].
     """
-    flat = images.reshape(len(images), -1).astype(np.float64)
+    flat = images.reshape(len(images), -1)
+    flat = flat.astype(np.float64)
     mean = flat.mean(axis=0)
     design = make_design(index, sizes)[:, 1:]
-    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
+    inverse = np.linalg.pinv(
+        design.T @ design,
+        hermitian=True,
+    )
     effects = inverse @ (design.T @ (flat - mean))
     return np.vstack([mean, effects])
 
@@ -153,9 +160,11 @@ def make_design(
         Ones for the mean and for the value of each factor,
         [n, 1 + sum(sizes)].
     """
-    columns = [np.ones((len(index), 1))]
+    num_points = len(index)
+    columns = [np.ones((num_points, 1))]
     for size, values in zip(sizes, index.T, strict=True):
-        columns.append(np.eye(size)[values])
+        codes = np.eye(size)
+        columns.append(codes[values])
     return np.hstack(columns)
 
 
@@ -198,13 +207,16 @@ def _grow(
     for axis, factor in enumerate(space):
         if factor.categorical:  # all classes are one step apart
             reached = reached | reached.any(axis, keepdims=True)
-        else:
-            reached = scipy.ndimage.maximum_filter1d(
-                reached,
-                size=3,
-                axis=axis,
-                mode="wrap" if factor.periodic else "nearest",
-            )
+            continue
+        mode = "nearest"
+        if factor.periodic:
+            mode = "wrap"
+        reached = scipy.ndimage.maximum_filter1d(
+            reached,
+            size=3,
+            axis=axis,
+            mode=mode,
+        )
     return reached
 
 
@@ -228,7 +240,8 @@ def correlate_with_distance(
         return None
     if np.ptp(error) == 0 or np.ptp(distance) == 0:
         return None
-    return float(scipy.stats.spearmanr(distance, error).statistic)
+    result = scipy.stats.spearmanr(distance, error)
+    return float(result.statistic)
 
 
 @computes("run", CORRELATION, "border_rank_correlation")
@@ -258,14 +271,17 @@ def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
 
 
 def sample_known(dataset: Dataset) -> Array:
-    """Draws a fixed random sample of training points without NaN, [m, F]."""
-    return dataset.splits.train[_choose_known(dataset)]
+    """Samples training points without NaN, always the same ones, [m, F]."""
+    rows = _choose_known(dataset)
+    return dataset.splits.train[rows]
 
 
 def _choose_known(dataset: Dataset) -> Array:
     """Chooses rows of the training table for `sample_known`, [m]."""
-    rows = np.flatnonzero(np.isfinite(dataset.splits.train).all(axis=1))
-    return rows[choose_rows(len(rows), MAX_KNOWN)]
+    is_whole = np.isfinite(dataset.splits.train).all(axis=1)
+    rows = np.flatnonzero(is_whole)
+    sample = choose_rows(len(rows), MAX_KNOWN)
+    return rows[sample]
 
 
 def predict_references(dataset: Dataset) -> Arrays:
@@ -367,28 +383,58 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
     for column, factor in enumerate(space):
         known = train[:, column]
         counts = np.bincount(known[known >= 0], minlength=factor.size)
-        values = factor.values()
         kinds = {
-            "without": [values],
+            "without": [factor.values()],
             "modulo": dataset.copies.aliases.get(factor.name, []),
         }
         for kind, groups in kinds.items():
+            merged = _merge_values(
+                factor.values(),
+                index=index[:, column],
+                counts=counts,
+                groups=groups,
+            )
             substitutes = points.copy()
-            for group in groups:
-                distance = np.abs(values[:, None] - group)
-                merged = distance.argmin(axis=0)
-                most = merged[counts[merged].argmax()]
-                is_merged = np.isin(index[:, column], merged)
-                substitutes[is_merged, column] = values[most]
+            is_merged = ~np.isnan(merged)
+            substitutes[is_merged, column] = merged[is_merged]
             if (substitutes == points).all():
                 continue
 
             replaced = np.append(every[:, column], substitutes[:, column])
             rows = places.copy()
             rows[:, column] = number_values(replaced)
-            existing, asked = np.split(make_keys(rows), [len(every)])
-            if (find_keys(asked, np.sort(existing)) >= 0).all():
+            keys = make_keys(rows)
+            existing, asked = np.split(keys, [len(every)])
+            numbers = find_keys(asked, np.sort(existing))
+            if (numbers >= 0).all():
                 yield f"{kind}_{factor.name}", substitutes
+
+
+def _merge_values(
+    values: Array,
+    index: Array,
+    counts: Array,
+    groups: Sequence[Array],
+) -> Array:
+    """Replaces values that are merged by the most frequent one among them.
+
+    Args:
+        values: Values of a factor, in order.
+        index: Which of them points have, [n].
+        counts: How often training images have each of them.
+        groups: Values that are merged with each other, a group each.
+
+    Returns:
+        The value that stands for the one of each point, [n]; NaN if none does.
+    """
+    substitutes = np.full(len(index), np.nan)
+    for group in groups:
+        distance = np.abs(values[:, None] - group)
+        merged = distance.argmin(axis=0)
+        most = merged[counts[merged].argmax()]
+        is_merged = np.isin(index, merged)
+        substitutes[is_merged] = values[most]
+    return substitutes
 
 
 def _score(

@@ -189,8 +189,10 @@ def list_shipped() -> dict[str, Metric]:
 
 def list_metrics(*of: Of) -> list[Metric]:
     """Lists all metrics in order, or those that have values of `of`."""
-    metrics = [*list_shipped().values(), *REGISTERED.values()]
-    return [metric for metric in metrics if not of or metric.of in of]
+    metrics = list_shipped() | REGISTERED
+    if not of:
+        return list(metrics.values())
+    return [metric for metric in metrics.values() if metric.of in of]
 
 
 def list_leading(*of: Of) -> dict[str, str]:
@@ -216,8 +218,11 @@ def list_charts(section: str = "") -> dict[Chart, list[Metric]]:
     """
     charts: dict[Chart, list[Metric]] = {}
     for metric in list_metrics("stage", "stages"):
-        if metric.chart and section in ("", metric.chart.section):
-            charts.setdefault(metric.chart, []).append(metric)
+        chart = metric.chart
+        if chart is None:
+            continue
+        if section in ("", chart.section):
+            charts.setdefault(chart, []).append(metric)
     return charts
 
 
@@ -361,9 +366,11 @@ def describe_user_metrics() -> dict[str, dict[str, Any]]:
 def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
     """Declares metrics that runs have recorded, without their functions."""
     for name, entry in recorded.items():
-        if name not in list_shipped() | REGISTERED:
-            with contextlib.suppress(TypeError, ValueError):
-                _add(_make_user_metric(name, **entry))
+        if name in list_shipped() or name in REGISTERED:
+            continue
+        with contextlib.suppress(TypeError, ValueError):
+            metric = _make_user_metric(name, **entry)
+            _add(metric)
 
 
 def _make_user_metric(

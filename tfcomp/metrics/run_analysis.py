@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -66,9 +67,11 @@ class LayerAnalysis:
 
 def reset(run: LoadedRun) -> LoadedRun:
     """Returns a run with its network before training."""
+    training = run.config.training
     # A run that was restarted has the seed of the training that was kept.
-    seed = run.metrics.get("train", {}).get("seed", run.config.training.seed)
-    training = dataclasses.replace(run.config.training, seed=seed)
+    recorded = run.metrics.get("train", {})
+    seed = recorded.get("seed", training.seed)
+    training = dataclasses.replace(training, seed=seed)
     config = dataclasses.replace(run.config, training=training)
     model = make_model(config, run.dataset, "float32")
     return dataclasses.replace(run, model=model)
@@ -151,20 +154,30 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def for_maps(self) -> RunAnalysis:
         """The same run evaluated at the points of its maps."""
-        return self._at_points(views.subsample_maps(self.dataset), metrics={})
+        subset = views.subsample_maps(self.dataset)
+        return self._at_points(subset, metrics={})
 
     @cached_property
     def for_pairs(self) -> RunAnalysis:
         """The same run at few points, so that all pairs can be compared."""
-        return self._at_points(views.subsample_points(self.dataset, FEW_POINTS))
+        subset = views.subsample_points(self.dataset, FEW_POINTS)
+        return self._at_points(subset)
 
     def for_explorer(self, limit: int) -> RunAnalysis:
-        """Analyzes the run at the combinations that an explorer shows."""
+        """Analyzes the run at the combinations that an explorer shows.
+
+        Args:
+            limit: How many combinations at most.
+        """
         subset = views.subsample_levels(self.dataset, limit)
         return self._at_points(subset, metrics={})
 
     def refine(self, count: int) -> RunAnalysis:
-        """Analyzes the run at `count` even values of each ordered factor."""
+        """Analyzes the run between the values of its grid, too.
+
+        Args:
+            count: Even values of each ordered factor.
+        """
         encoding = self.run.config.model.encoding
         finer = views.refine(self.dataset, encoding, count)
         return self._at_points(finer, metrics={})
@@ -212,9 +225,10 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def nondifferentiable(self) -> list[str]:
         """Stages whose metric tensors come from differences, with a note."""
-        tensors = self._exact_metrics.values()
-        if not any(jacobians.is_flat(g).any() for g in tensors):
+        flat = [jacobians.is_flat(g) for g in self._exact_metrics.values()]
+        if not np.any(flat):
             return []
+
         stages = jacobians.find_nondifferentiable(self.model, self.dataset)
         if stages:
             note = jacobians.describe_nondifferentiable(stages)
@@ -260,7 +274,9 @@ class RunAnalysis(OutputAnalysis):
         if not probes:
             probes = self._fit_probes()
         user_metrics = point_scores.compute_stage_metrics(
-            self.read_stages, self.splits.grid, is_ood
+            self.read_stages,
+            self.splits.grid,
+            is_ood,
         )
 
         summary = {}
@@ -275,11 +291,12 @@ class RunAnalysis(OutputAnalysis):
         """Finds the probes of all stages that the run records, if it does."""
         recorded = self.recorded.get("layers") or {}
         probes = {}
-        for stage, row in recorded.items():
-            if row and NO_SCORES.keys() <= row.keys():
-                probes[stage] = {name: row[name] for name in NO_SCORES}
-        if not set(self.stages) <= probes.keys():
-            return {}
+        for stage in self.stages:
+            row = recorded.get(stage) or {}
+            for name in NO_SCORES:
+                if name not in row:
+                    return {}
+            probes[stage] = {name: row[name] for name in NO_SCORES}
         return probes
 
     def _fit_probes(self) -> dict[str, Scores]:
@@ -318,19 +335,28 @@ class RunAnalysis(OutputAnalysis):
         return self.measure_interactions(interaction.MEASURED_POINTS)
 
     def measure_interactions(self, num_points: int) -> Interactions:
-        """Measures the interactions of factors at a sample of the grid."""
+        """Measures the interactions of factors at a sample of the grid.
+
+        Args:
+            num_points: Size of the sample.
+
+        Returns:
+            Numbers by stage; None in stages that have no derivatives.
+        """
         points = interaction.choose_points(self.splits.grid, num_points)
         numbers = self.traced.measure_interactions(points)
-        if numbers:
-            for stage in self.nondifferentiable:
-                numbers[stage] = dict.fromkeys(numbers[stage])
+        if not numbers:
+            return {}
+        for stage in self.nondifferentiable:
+            numbers[stage] = dict.fromkeys(numbers[stage])
         return numbers
 
     @property
     def compared_points(self) -> Array:
         """Points at which stages are compared with each other, [n, F]."""
         return interaction.choose_points(
-            self.splits.grid, kernels.COMPARED_POINTS
+            self.splits.grid,
+            count=kernels.COMPARED_POINTS,
         )
 
     @cached_property
@@ -349,16 +375,15 @@ class RunAnalysis(OutputAnalysis):
         """Similarity of any two stages, the upstream stage first."""
         rows = []
         for first, second in itertools.combinations(self.stages, 2):
-            numbers = kernels.summarize_similarity(
-                self.shapes[first], self.shapes[second]
+            row: dict[str, Any] = {
+                "stage": first,
+                "other": second,
+            }
+            row |= kernels.summarize_similarity(
+                self.shapes[first],
+                self.shapes[second],
             )
-            rows.append(
-                {
-                    "stage": first,
-                    "other": second,
-                    **numbers,
-                }
-            )
+            rows.append(row)
         return rows
 
     @cached_property
@@ -374,33 +399,42 @@ class RunAnalysis(OutputAnalysis):
         self, reduce: Callable[[Array], Result]
     ) -> dict[str, Result]:
         """Reduces the activations [n, units] of every stage to a result."""
-        return {stage: reduce(values) for stage, values in self.read_stages()}
+        results = {}
+        for stage, activations in self.read_stages():
+            results[stage] = reduce(activations)
+        return results
 
     @cached_property
     def tuning(self) -> dict[str, Tuning]:
         """Tuning of the units of every stage; empty without a whole grid."""
         if not self.splits.is_complete:
             return {}
-        shape = self.dataset.space.shape
-        return self._reduce_stages(lambda x: compute_tuning(x, shape))
+        compute = functools.partial(
+            compute_tuning,
+            shape=self.dataset.space.shape,
+        )
+        return self._reduce_stages(compute)
 
     @cached_property
     def gradient_metrics(self) -> Arrays:
         """Metric tensors by differences; empty without a whole grid."""
         if not self.splits.is_complete:
             return {}
-        space = self.dataset.space
-        return self._reduce_stages(
-            lambda x: geometry.compute_gradient_metrics(
-                x, space.shape, space.ordered
-            )
+        compute = functools.partial(
+            geometry.compute_gradient_metrics,
+            shape=self.dataset.space.shape,
+            axes=self.dataset.space.ordered,
         )
+        return self._reduce_stages(compute)
 
     @cached_property
     def _rows(self) -> Arrays:
         """Every stage as by `compute_rows`, [n, n] at most: for few points."""
-        is_ood = self.splits.is_ood
-        return self._reduce_stages(lambda x: features.compute_rows(x, is_ood))
+        compute = functools.partial(
+            features.compute_rows,
+            is_ood=self.splits.is_ood,
+        )
+        return self._reduce_stages(compute)
 
     @cached_property
     def components(self) -> dict[str, manifolds.Components]:
@@ -429,7 +463,8 @@ class RunAnalysis(OutputAnalysis):
         """Units of every stage that vary most [k], and their activations."""
 
         def select(values: Array) -> tuple[Array, Array]:
-            units = select_units(values, values.var(axis=0), SHOWN_UNITS)
+            variance = values.var(axis=0)
+            units = select_units(values, variance, SHOWN_UNITS)
             return units, values[:, units].T
 
         return self._reduce_stages(select)
@@ -469,9 +504,10 @@ def measure_run(
         return
 
     run = load_run(path)
-    metrics = compute_metrics(RunAnalysis.of_run(run, traced=traced))
-    before = RunAnalysis.of_run(reset(run), traced=traced)
-    start = compute_metrics(before)
+    trained = RunAnalysis.of_run(run, traced=traced)
+    metrics = compute_metrics(trained)
+    untrained = RunAnalysis.of_run(reset(run), traced=traced)
+    start = compute_metrics(untrained)
     del start["stages"]
     metrics["start"] = start
     write_run_metrics(path, metrics)
@@ -492,8 +528,11 @@ def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
             else:
                 numbers[name] = finite_or_none(value)
 
-    rows = _compute_stages(analysis, list_metrics("stages")).values()
-    names = dict.fromkeys(name for row in rows for name in row)
+    metrics = list_metrics("stages")
+    rows = list(_compute_stages(analysis, metrics).values())
+    names: dict[str, None] = {}  # in order, each once
+    for row in rows:
+        names |= dict.fromkeys(row)
     for name in names:
         numbers[name] = [finite_or_none(row.get(name)) for row in rows]
     return numbers
@@ -511,9 +550,14 @@ def tabulate_stages(
     """
     summary = analysis.layers.summary
     missing = set(names).difference(*summary.values())
-    metrics = [m for m in list_metrics("stages") if m.name in missing]
+    metrics = []
+    for metric in list_metrics("stages"):
+        if metric.name in missing:
+            metrics.append(metric)
+
+    rows = _compute_stages(analysis, metrics)
     table: dict[str, Scores] = {}
-    for stage, row in _compute_stages(analysis, metrics).items():
+    for stage, row in rows.items():
         scores = row | summary[stage]
         table[stage] = {}
         for name in names:
@@ -535,5 +579,8 @@ def _compute_stages(
 
 def _list_functions(metrics: Sequence[Metric]) -> list[Callable[..., Any]]:
     """Lists the functions of metrics, each once."""
-    functions = dict.fromkeys(metric.function for metric in metrics)
-    return [function for function in functions if function is not None]
+    functions = []
+    for metric in metrics:
+        if metric.function and metric.function not in functions:
+            functions.append(metric.function)
+    return functions

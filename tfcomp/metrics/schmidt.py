@@ -85,13 +85,9 @@ def compute_schmidt_values(
     if not np.isfinite(blocks).all():
         return np.full(min(nx**2, ny**2), np.nan)
 
-    realigned = blocks.transpose(
-        0,
-        2,
-        1,
-        3,
-    ).reshape(nx**2, ny**2)
-    return scipy.linalg.svdvals(realigned, check_finite=False)
+    realigned = blocks.swapaxes(1, 2)  # [x, x', y, y']
+    matrix = realigned.reshape(nx**2, ny**2)
+    return scipy.linalg.svdvals(matrix, check_finite=False)
 
 
 def compute_explained_fraction(values: Array) -> Array:
@@ -126,8 +122,14 @@ def summarize_centered_schmidt(
     gram: Array,
     factors: Array,
 ) -> Scores:
-    """Summarizes the centered kernel alone; arguments as above."""
-    return _summarize(center_kernel(gram), factors, "schmidt_centered")
+    """Summarizes the terms of the centered kernel alone.
+
+    Args:
+        gram: Similarity of all pairs of points, [n, n].
+        factors: Values of two factors over a full grid, [n, 2].
+    """
+    centered = center_kernel(gram)
+    return _summarize(centered, factors, "schmidt_centered")
 
 
 def center_kernel(gram: Array) -> Array:
@@ -137,13 +139,15 @@ def center_kernel(gram: Array) -> Array:
     if not np.isfinite(largest):
         return np.full_like(gram, np.nan)
 
-    scale = largest if largest > 0 else 1.0
-    unit = gram / scale
-    rows = unit.mean(axis=1)[:, None]
+    if largest == 0:
+        return np.zeros_like(gram)
+
+    unit = gram / largest
+    rows = unit.mean(axis=1)
     columns = unit.mean(axis=0)
-    centered = unit - rows - columns + columns.mean()
-    is_constant = np.abs(centered).max(initial=0.0) <= ROUNDING
-    if is_constant:
+    centered = unit - rows[:, None] - columns + columns.mean()
+    rest = np.abs(centered).max()
+    if rest <= ROUNDING:
         return np.zeros_like(centered)
     return centered * largest
 
@@ -194,7 +198,8 @@ def arrange_grid(
         )
 
     order = np.argsort(cells)  # the last factor runs fastest
-    ordered = np.asarray(gram, np.float64)[np.ix_(order, order)]
+    gram = np.asarray(gram, np.float64)
+    ordered = gram[np.ix_(order, order)]
     return ordered.reshape(shape * 2)
 
 
@@ -202,8 +207,10 @@ def _square(values: Array) -> Array:
     # Scaled first, or a faint kernel would underflow; NaN of none.
     values = np.asarray(values, np.float64)
     largest = values.max(initial=0.0)
-    scale = largest if largest > 0 else np.nan
-    return (values / scale) ** 2
+    if not largest > 0:
+        return np.full_like(values, np.nan)
+    scaled = values / largest
+    return scaled**2
 
 
 def summarize_anova(
@@ -230,7 +237,8 @@ def summarize_anova(
         total = np.nan
 
     single = [_keep(blocks, [i]) - mean for i in range(count)]
-    shares = np.array([np.mean(term**2) for term in single]) / total
+    squares = [np.mean(term**2) for term in single]
+    shares = np.array(squares) / total
     ratio = min(shares.sum(), 1.0)  # but for an ulp
     if count == 2:
         numbers = {
@@ -243,10 +251,11 @@ def summarize_anova(
         for i, j in itertools.combinations(range(count), 2):
             both = _keep(blocks, [i, j]) - mean - single[i] - single[j]
             pairs += np.mean(both**2)
+        share = pairs / total
         numbers = {
             "anova_single": ratio,
-            "anova_pairwise": pairs / total,
-            "anova_higher": max(1 - ratio - pairs / total, 0.0),
+            "anova_pairwise": share,
+            "anova_higher": max(1 - ratio - share, 0.0),
         }
     numbers["factorization_ratio"] = ratio
     return {name: finite_or_none(value) for name, value in numbers.items()}
@@ -258,17 +267,24 @@ def _keep(
 ) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
-    others = [i for i in range(count) if i not in factors]
-    second = [count + i for i in others]
-    return blocks.mean(axis=tuple(others + second), keepdims=True)
+    first = [i for i in range(count) if i not in factors]
+    second = [count + i for i in first]
+    return blocks.mean(
+        axis=(*first, *second),
+        keepdims=True,
+    )
 
 
 def remove_marginals(images: Array) -> Array:
     """Removes row and column means of images [n, H, W(, C)]; [n, H, W]."""
     maps = _average_channels(images)
-    maps = maps - maps.mean(axis=(1, 2), keepdims=True)
-    maps = maps - maps.mean(axis=1, keepdims=True)
-    return maps - maps.mean(axis=2, keepdims=True)
+    for axes in ((1, 2), (1,), (2,)):
+        means = maps.mean(
+            axis=axes,
+            keepdims=True,
+        )
+        maps = maps - means
+    return maps
 
 
 def compute_interaction_r2(
@@ -288,16 +304,20 @@ def compute_interaction_r2(
     true_part = remove_marginals(truth)
     energy = float(np.sum(output_part**2))
     total = float(np.sum(true_part**2))
-    if not (np.isfinite(energy) and total > PART_ROUNDING * np.size(truth)):
+    if not np.isfinite(energy):
+        return None
+    if not total > PART_ROUNDING * np.size(truth):
         return None
 
     outputs = np.asarray(images, np.float64)
-    if energy <= PART_ROUNDING * np.sum((outputs - outputs.mean()) ** 2):
+    variation = np.sum((outputs - outputs.mean()) ** 2)
+    if energy <= PART_ROUNDING * variation:
         return 0.0
 
     product = float(np.vdot(output_part, true_part))
     product = max(product, 0.0)  # of a negative image
-    return finite_or_none(min(product**2 / (energy * total), 1.0))
+    r2 = product**2 / (energy * total)
+    return finite_or_none(min(r2, 1.0))
 
 
 def _average_channels(images: Array) -> Array:

@@ -164,16 +164,18 @@ def count_own_peaks(
 
     # The highest of an image first, which are stable in the order of pixels.
     heights = bright.reshape(-1)[peaks]
-    peaks = peaks[np.argsort(-heights, kind="stable")]
-    image, row, column = np.unravel_index(peaks, bright.shape)
+    order = np.argsort(-heights, kind="stable")
+    image, row, column = np.unravel_index(peaks[order], bright.shape)
     place = np.stack([row, column], axis=1)  # [peaks, 2]
 
     counts = np.zeros(len(bright), np.int64)
     while len(image):
         left, first = np.unique(image, return_index=True)
         counts[left] += 1
-        top = place[first[np.searchsorted(left, image)]]
-        is_apart = np.linalg.norm(place - top, axis=1) >= PEAK_DISTANCE
+        highest_peak = first[np.searchsorted(left, image)]
+        top = place[highest_peak]
+        distance = np.linalg.norm(place - top, axis=1)
+        is_apart = distance >= PEAK_DISTANCE
         image = image[is_apart]
         place = place[is_apart]
     return np.where(is_finite, counts, np.nan)
@@ -259,7 +261,8 @@ def score_images(
     offsets = _measure_offsets(images, np.asarray(positions), polarity)
     is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
-    varies = np.ptp(_to_bright(images, polarity), (1, 2)) > 0
+    ranges = np.ptp(_to_bright(images, polarity), axis=(1, 2))
+    varies = ranges > 0
     is_right = is_close & varies
     is_near = scores["mse"] < HIT_ERROR * scores["blank_mse"]
     scores["hit_rate"] = is_right & is_near
@@ -333,9 +336,11 @@ def _find_peaks(
     Returns:
         Places in the flattened images, in the order of their tops.
     """
-    bright[~np.isfinite(bright).all(axis=(1, 2))] = 0.0
+    is_finite = np.isfinite(bright).all(axis=(1, 2))
+    bright[~is_finite] = 0.0
     highest = ndimage.maximum_filter(bright, _NEIGHBORS)
-    is_top = (bright == highest) & (bright > threshold[:, None, None])
+    is_high = bright > threshold[:, None, None]
+    is_top = is_high & (bright == highest)
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
 
     # No neighbor of a top is higher, but a neighbor of an equally high one may
@@ -349,7 +354,8 @@ def _find_peaks(
 
     pixels = np.flatnonzero(is_top)
     tops, first = np.unique(labels[is_top], return_index=True)
-    return pixels[first[is_peak[tops]]]
+    first = first[is_peak[tops]]
+    return pixels[first]
 
 
 def _drop_channel(images: Array) -> Array:
@@ -368,8 +374,10 @@ def _to_bright(
     stack = np.asarray(_drop_channel(images), float)
     if stack.ndim == 4:
         stack = stack.mean(axis=-1)
-    sign = 1.0 if polarity == "bright" else -1.0
-    return sign * (stack - BACKGROUNDS[polarity])
+    contrast = stack - BACKGROUNDS[polarity]
+    if polarity == "bright":
+        return contrast
+    return -contrast
 
 
 @computes(
@@ -391,7 +399,9 @@ def measure_ssim(analysis: RunAnalysis) -> Scores:
 
 
 @computes(
-    "run", SHARE, "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood"
+    "run",
+    SHARE,
+    "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood",
 )
 def measure_peaks(analysis: RunAnalysis) -> Scores:
     """Counts images with several bumps, and with none (section 3.2)."""
@@ -405,6 +415,8 @@ def measure_peaks(analysis: RunAnalysis) -> Scores:
         peaks = counts[rows]
         # NaN in place of 0 makes a mean over unknown counts unknown.
         unknown = np.where(np.isfinite(peaks), 0.0, np.nan)
-        numbers[f"multiple_peaks_{name}"] = mean_or_none((peaks > 1) + unknown)
-        numbers[f"no_peak_{name}"] = mean_or_none((peaks == 0) + unknown)
+        has_several = (peaks > 1) + unknown
+        has_none = (peaks == 0) + unknown
+        numbers[f"multiple_peaks_{name}"] = mean_or_none(has_several)
+        numbers[f"no_peak_{name}"] = mean_or_none(has_none)
     return numbers

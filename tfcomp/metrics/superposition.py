@@ -136,9 +136,12 @@ def compute_superposition(
     targets = [np.asarray(images, np.float64) for images in targets]
     scores = []
     for images in targets:
-        r2 = {name: np.full(num_ood, np.nan) for name in PREDICTORS}
-        is_blank = find_blank(images, known)
-        scores.append(SuperpositionScores(r2, is_blank, distance))
+        target_scores = SuperpositionScores(
+            r2={name: np.full(num_ood, np.nan) for name in PREDICTORS},
+            is_blank=find_blank(images, known),
+            distance=distance,
+        )
+        scores.append(target_scores)
 
     for i, point in enumerate(ood_index):
         offsets = compute_offsets(known_index, point, space)
@@ -173,11 +176,19 @@ def _make_predictors(
         Functions by name of `PREDICTORS`.
     """
     sharing = choose_memories(shares, distances)
-    nearest = np.argsort(distances, kind="stable")[: len(sharing)]
-    means = [known[mask].mean(axis=0) for mask in shares.T if mask.any()]
+    order = np.argsort(distances, kind="stable")
+    nearest = order[: len(sharing)]
+
+    means = []
+    for mask in shares.T:
+        if mask.any():
+            means.append(known[mask].mean(axis=0))
+
+    num_factors = shares.shape[1]
     shells = []
-    for distance in np.unique(distances)[: shares.shape[1]]:
-        shells.append(known[distances == distance].mean(axis=0))
+    for distance in np.unique(distances)[:num_factors]:
+        shell = known[distances == distance]
+        shells.append(shell.mean(axis=0))
     return {
         "superposition": partial(project, regressors=np.stack(means)),
         "superposition_span": make_span(known[sharing]),
@@ -200,7 +211,8 @@ def make_span(regressors: Array) -> Explain:
         return lambda target: float("nan")
 
     values, vectors = np.linalg.eigh(unit @ unit.T)
-    is_kept = values > _RANK * values.max(initial=0)  # none of blank ones
+    largest = values.max(initial=0)
+    is_kept = values > _RANK * largest  # none of blank ones
     roots = np.sqrt(values[is_kept])
     vectors = vectors[:, is_kept]
     root = (vectors * roots).T  # R^T R is the matrix of inner products
@@ -234,20 +246,32 @@ def project(
     Returns:
         R^2 in [0, 1]; NaN if not finite.
     """
-    if not np.isfinite(target).all() or not np.isfinite(regressors).all():
+    if not np.isfinite(target).all():
+        return float("nan")
+    if not np.isfinite(regressors).all():
         return float("nan")
 
     unit = normalize_outputs(target[None])[0]
     regressors = normalize_outputs(regressors)
-    weights, *_ = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
-    error = np.sum((unit - weights @ regressors) ** 2)
+    weights, *_ = np.linalg.lstsq(
+        regressors.T,
+        unit,
+        rcond=1e-9,
+    )
+    residual = unit - weights @ regressors
+    error = np.sum(residual**2)
     return float(np.clip(1 - error, 0, 1))
 
 
 def normalize_outputs(rows: Array) -> Array:
     """Scales outputs [n, pixels] to length one; blank ones stay."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
+    lengths = np.linalg.norm(
+        rows,
+        axis=1,
+        keepdims=True,
+    )
+    divisors = np.where(lengths > 0, lengths, 1)
+    return rows / divisors
 
 
 @single_threaded
@@ -273,7 +297,8 @@ def superpose(
         levels, places = np.unique(column, return_inverse=True)
         code = np.eye(len(levels))[places[is_known]]
         sums = code.T @ flat[is_known]
-        factors.append((places, sums, code.sum(axis=0)))
+        counts = code.sum(axis=0)
+        factors.append((places, sums, counts))
 
     images = np.zeros_like(flat)
     r2 = np.full(len(flat), np.nan)
@@ -281,21 +306,32 @@ def superpose(
         means = []
         for places, sums, counts in factors:
             level = places[i]
-            others = counts[level] - is_known[i]
-            if others > 0:
-                means.append((sums[level] - is_known[i] * target) / others)
+            num_others = counts[level] - is_known[i]
+            if num_others > 0:
+                others = sums[level] - is_known[i] * target
+                means.append(others / num_others)
         if not means or not np.isfinite([target, *means]).all():
             continue
 
-        regressors = normalize_outputs(np.stack(means))
-        # The normal equations of few unit vectors: one product of each two.
-        inverse = np.linalg.pinv(regressors @ regressors.T, rcond=1e-9)
-        images[i] = (inverse @ (regressors @ target)) @ regressors
+        images[i] = _project_onto(means, target)
         squared_length = target @ target
         if squared_length:
             error = np.sum((target - images[i]) ** 2)
             r2[i] = 1 - error / squared_length
     return images, np.clip(r2, 0, 1)
+
+
+def _project_onto(
+    means: list[Array],
+    target: Array,
+) -> Array:
+    """Combines a few images [pixels] by least squares to a target."""
+    regressors = normalize_outputs(np.stack(means))
+    # The normal equations of few unit vectors: one product of each two.
+    products = regressors @ regressors.T
+    inverse = np.linalg.pinv(products, rcond=1e-9)
+    weights = inverse @ (regressors @ target)
+    return weights @ regressors
 
 
 def choose_scored(
@@ -396,12 +432,13 @@ def find_blank(
     Returns:
         A mask, [n_ood].
     """
-    energies = (known**2).sum(axis=1)
-    energies = energies[np.isfinite(energies)]
+    known_energies = (known**2).sum(axis=1)
+    known_energies = known_energies[np.isfinite(known_energies)]
     median = 0.0
-    if energies.size:
-        median = float(np.median(energies))
-    return (unseen**2).sum(axis=1) <= share**2 * median
+    if known_energies.size:
+        median = float(np.median(known_energies))
+    energies = (unseen**2).sum(axis=1)
+    return energies <= share**2 * median
 
 
 @single_threaded
@@ -452,9 +489,11 @@ def compute_sharing(
 def _remove_means(images: Array) -> Array:
     """Takes the mean over pixels off images [n, P]; zeros for even ones."""
     energies = (images**2).sum(axis=1)
-    contrast = images - images.mean(axis=1, keepdims=True)
+    means = images.mean(axis=1)
+    contrast = images - means[:, np.newaxis]
     variations = (contrast**2).sum(axis=1)
-    contrast[variations <= EVEN * energies] = 0.0
+    is_even = variations <= EVEN * energies
+    contrast[is_even] = 0.0
     return contrast
 
 
@@ -479,8 +518,12 @@ def _choose_sets(
         if mask.any():
             single.append(choose_memories(mask[:, None], distances))
 
-    least = [0.0 if factor.categorical else CLEAR for factor in space]
-    clear = np.flatnonzero((offsets > least).all(axis=1))
+    least = np.full(len(space), CLEAR)
+    for column, factor in enumerate(space):
+        if factor.categorical:
+            least[column] = 0.0
+    is_clear = (offsets > least).all(axis=1)
+    clear = np.flatnonzero(is_clear)
     order = np.argsort(distances[clear], kind="stable")
     rival = clear[order[: len(sharing)]]
     rivals = []
@@ -524,11 +567,12 @@ def summarize_sharing(
         is_faint: By `find_faint`, [n_ood].
     """
     is_far = distance >= FAR
-    numbers = {}
-    for place, rows in {
+    places = {
         "far": is_far,
         "near": ~is_far,
-    }.items():
+    }
+    numbers = {}
+    for place, rows in places.items():
         for name, scores in r2.items():
             values = scores[rows & np.isfinite(scores)]
             numbers[f"{name}_{place}_r2_centered"] = mean_or_none(values)

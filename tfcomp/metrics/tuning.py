@@ -86,7 +86,8 @@ class Tuning:
     @property
     def additive_share(self) -> Array:
         """Sum of the shares of all factors, [units] in [0, 1] or NaN."""
-        return np.minimum(self.factor_shares.sum(axis=1), 1.0)  # but for an ulp
+        total = self.factor_shares.sum(axis=1)
+        return np.minimum(total, 1.0)  # but for an ulp
 
 
 def compute_tuning(
@@ -101,11 +102,14 @@ def compute_tuning(
         shape: Numbers of values of the factors.
     """
     flat = np.reshape(activations, (len(activations), -1))
-    parts = []
+    variances = []
+    effects_by_block = []
     for block in iterate_units(flat, _BLOCK_UNITS):
-        parts.append(_decompose(block, tuple(shape)))
-    variance = np.concatenate([part for part, _ in parts])
-    effects = np.concatenate([part for _, part in parts])
+        block_variance, block_effects = _decompose(block, tuple(shape))
+        variances.append(block_variance)
+        effects_by_block.append(block_effects)
+    variance = np.concatenate(variances)
+    effects = np.concatenate(effects_by_block)
 
     is_finite = np.isfinite(variance)
     largest = variance[is_finite].max(initial=0.0)
@@ -150,7 +154,9 @@ def summarize_tuning(tuning: Tuning) -> Scores:
         "dead_unit_fraction": np.mean(tuning.is_dead),
     }
     scores |= _count_types(sums, products, weights)
-    return {name: finite_or_none(score) for name, score in scores.items()}
+    for name, score in scores.items():
+        scores[name] = finite_or_none(score)
+    return scores
 
 
 def _count_types(
@@ -168,14 +174,15 @@ def _count_types(
     counts = np.fmax(sums, products) >= TYPE_FLOOR
     if not counts.any() or np.isnan(products).any():
         return NO_TYPES
-    gain = (products - sums)[counts]
+    gain = products - sums
+    gain = gain[counts]
     weights = weights[counts]
-    product = np.average(gain > TYPE_MARGIN, weights=weights)
-    sum_ = np.average(gain < -TYPE_MARGIN, weights=weights)
+    product_share = np.average(gain > TYPE_MARGIN, weights=weights)
+    sum_share = np.average(gain < -TYPE_MARGIN, weights=weights)
     return {
-        "product_share": product,
-        "sum_share": sum_,
-        "product_less_sum": product - sum_,
+        "product_share": product_share,
+        "sum_share": sum_share,
+        "product_less_sum": product_share - sum_share,
     }
 
 
@@ -212,15 +219,25 @@ def select_units(
         direction = direction / (np.linalg.norm(direction) or 1.0)
         basis = np.vstack([basis, direction])
 
-        with np.errstate(
-            invalid="ignore",
-            over="ignore",
-        ):
-            parts = [direction @ np.float64(p) for p in iterate_units(flat)]
-        explained = np.nan_to_num(np.concatenate(parts)) ** 2 / len(flat)
-        left -= explained
+        left -= _explain_variance(flat, direction)
         left[units] = 0.0
     return np.array(units, int)
+
+
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def _explain_variance(
+    flat: Array,
+    direction: Array,
+) -> Array:
+    """Computes the variance [units] of a stage [n, units] along a direction."""
+    products = []
+    for part in iterate_units(flat):
+        products.append(direction @ np.float64(part))
+    along = np.nan_to_num(np.concatenate(products))
+    return along**2 / len(flat)
 
 
 @np.errstate(
@@ -253,11 +270,17 @@ def _decompose(
 
     grid = block.reshape(*shape, block.shape[1])
     axes = tuple(range(len(shape)))
-    effects = [_average_others(grid, [axis]) for axis in axes]
-    parts = [(effect**2).mean(axis=axes) for effect in effects]
+    effects = []
+    parts = []
+    for axis in axes:
+        effect = _average_others(grid, [axis])
+        effects.append(effect)
+        parts.append((effect**2).mean(axis=axes))
+
     pairs = np.zeros_like(variance)
     for i, j in itertools.combinations(axes, 2):
-        both = _average_others(grid, [i, j]) - effects[i] - effects[j]
+        both = _average_others(grid, [i, j])
+        both = both - effects[i] - effects[j]
         pairs += (both**2).mean(axis=axes)
     return variance, np.stack([*parts, pairs, products], axis=1)
 
@@ -268,18 +291,22 @@ def _fit_products(maps: Array) -> Array:
     Args:
         maps: Activations over two factors, [x, y, units].
     """
-    low = np.min(maps, axis=(0, 1))
-    high = np.max(maps, axis=(0, 1))
-    mean = np.mean(maps, axis=(0, 1))
-    nearer_end = np.where(mean <= (low + high) / 2, low, high)
-    total = np.mean((maps - mean) ** 2, axis=(0, 1))
+    grid = (0, 1)
+    low = np.min(maps, axis=grid)
+    high = np.max(maps, axis=grid)
+    mean = np.mean(maps, axis=grid)
+    middle = (low + high) / 2
+    nearer_end = np.where(mean <= middle, low, high)
+    total = np.mean((maps - mean) ** 2, axis=grid)
 
     explained = []
     for rest in (mean, nearer_end):
         shifted = maps - rest
-        squares = np.mean(shifted**2, axis=(0, 1))
-        explained.append(total - squares + _find_first(shifted))
-    return np.clip(np.max(explained, axis=0), 0.0, total)
+        squares = np.mean(shifted**2, axis=grid)
+        variance = total - squares + _find_first(shifted)
+        explained.append(variance)
+    best = np.max(explained, axis=0)
+    return np.clip(best, 0.0, total)
 
 
 def _find_first(maps: Array) -> Array:
@@ -298,7 +325,9 @@ def _find_first(maps: Array) -> Array:
         left = np.einsum("xyu,yu->xu", maps, right)
         right = np.einsum("xyu,xu->yu", maps, left)
     # |M^T M v| for a unit v is the square of the singular value.
-    return np.linalg.norm(right, axis=0) / (len(maps) * maps.shape[1])
+    square = np.linalg.norm(right, axis=0)
+    num_points = len(maps) * maps.shape[1]
+    return square / num_points
 
 
 def _average_others(
@@ -306,8 +335,12 @@ def _average_others(
     kept: list[int],
 ) -> Array:
     """Averages maps [..., units] over all factors but the kept ones."""
-    others = tuple(a for a in range(maps.ndim - 1) if a not in kept)
-    return maps.mean(axis=others, keepdims=True)
+    num_factors = maps.ndim - 1
+    others = tuple(axis for axis in range(num_factors) if axis not in kept)
+    return maps.mean(
+        axis=others,
+        keepdims=True,
+    )
 
 
 @computes("stages", SHARE, "additive_share additive_share_weighted")
@@ -320,7 +353,9 @@ def _average_others(
     "needs no derivative and sees kinks",
 )
 @computes(
-    "stages", SHARE, "pair_share pair_share_weighted product_share sum_share"
+    "stages",
+    SHARE,
+    "pair_share pair_share_weighted product_share sum_share",
 )
 @computes("stages", CORRELATION, "product_less_sum")
 def measure_tuning(analysis: RunAnalysis) -> Rows:
@@ -333,10 +368,13 @@ def measure_tuning(analysis: RunAnalysis) -> Rows:
     for stage, tuning in analysis.tuning.items():
         summary = summarize_tuning(tuning)
         share = summary["additive_share_weighted"]
+        interaction = None
+        if share is not None:
+            interaction = 1 - share
         row: Scores = {
             "additive_share": summary["additive_share_mean"],
             "additive_share_weighted": share,
-            "interaction_share": None if share is None else 1 - share,
+            "interaction_share": interaction,
         }
         if num_factors == 2:
             for name in NO_TYPES:

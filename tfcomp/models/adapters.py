@@ -15,6 +15,7 @@ from tfcomp.datasets.dataset import MAX_AVERAGED
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.models import open_models
 from tfcomp.models.open_models import IMAGE
+from tfcomp.models.registry import make_input
 from tfcomp.models.stages import JacobianFn, Stage, evaluate_in_batches
 
 INPUTS = ("values", "classes", "unit")
@@ -46,11 +47,7 @@ def wrap_model(
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
     names, call, differentiate = open_models.open_model(model, list(stages))
     layer = _Outside(call, differentiate, dataset, inputs, names)
-    factors = keras.Input(
-        (len(dataset.space),),
-        dtype="float32",
-        name="factors",
-    )
+    factors = make_input(dataset)
     outputs = layer(factors)
 
     before: list[keras.KerasTensor] = []
@@ -85,14 +82,16 @@ class _Outside(keras.layers.Layer):
         self._low = np.zeros(len(first), np.float32)
         self._scale = np.float32(1)
         if inputs == "unit":
+            span = last - first
             self._low = first
-            self._scale = 1 / np.maximum(last - first, np.float32(1e-30))
+            self._scale = 1 / np.maximum(span, np.float32(1e-30))
 
         self._shapes = self._probe_shapes(dataset, [*names, IMAGE])
         self._slopes = None
         if inputs != "classes" and differentiate is not None:
+            point = np.zeros((1, len(first)), np.float32)
             try:
-                differentiate(np.zeros((1, len(first)), np.float32))
+                differentiate(point)
                 self._slopes = differentiate
             except ValueError:
                 pass  # some modules have no derivatives
@@ -106,15 +105,17 @@ class _Outside(keras.layers.Layer):
         # Three rows: a model that returns one image for any batch shows it.
         num_rows = 3
         grid = dataset.splits.grid
-        factors = grid[np.arange(num_rows) % len(grid)]
-        outputs = self._call(self._convert(tf.constant(factors)))
+        rows = np.arange(num_rows) % len(grid)
+        factors = tf.constant(grid[rows])
+        outputs = self._call(self._convert(factors))
 
         shapes = {}
         for name in names:
             value = tf.convert_to_tensor(outputs[name])
+            shape = tuple(value.shape)
             dtype = np.dtype(value.dtype.as_numpy_dtype)
-            open_models.check_output(name, tuple(value.shape), dtype, num_rows)
-            shapes[name] = tuple(value.shape[1:])
+            open_models.check_output(name, shape, dtype, num_rows)
+            shapes[name] = shape[1:]
         _to_images(outputs[IMAGE], self._image_shape)
         return shapes
 
@@ -133,20 +134,26 @@ class _Outside(keras.layers.Layer):
         def compute(values: np.ndarray) -> list[np.ndarray]:
             assert self._slopes is not None
             slopes = self._slopes(values)
-            return [slopes[name].astype(np.float32) for name in self._shapes]
+            arrays = []
+            for name in self._shapes:
+                arrays.append(slopes[name].astype(np.float32))
+            return arrays
 
+        inputs = self._convert(factors)
         types = [tf.float32] * len(self._shapes)
-        slopes = tf.numpy_function(compute, [self._convert(factors)], types)
+        slopes = tf.numpy_function(compute, [inputs], types)
 
         jacobians = {}
-        for index, (name, shape) in enumerate(self._shapes.items()):
-            size = (None, math.prod(shape), len(self._space))
-            slope = tf.ensure_shape(slopes[index], size)
+        for name, slope in zip(self._shapes, slopes, strict=True):
+            units = math.prod(self._shapes[name])
+            slope = tf.ensure_shape(slope, (None, units, len(self._space)))
             jacobians[name] = slope * self._scale
         return jacobians
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        values = self._call(self._convert(factors))
+        inputs = self._convert(factors)
+        values = self._call(inputs)
+
         outputs = {}
         for name, shape in self._shapes.items():
             value = tf.cast(values[name], tf.float32)
@@ -155,10 +162,16 @@ class _Outside(keras.layers.Layer):
         return outputs
 
     def _convert(self, factors: tf.Tensor) -> tf.Tensor:
+        """Converts factor values [n, F] to the form that the model takes."""
         if self._inputs != "classes":
             return (factors - self._low) * self._scale
-        index = tf.numpy_function(self._space.to_index, [factors], tf.int64)
-        return tf.ensure_shape(tf.cast(index, tf.float32), factors.shape)
+        index = tf.numpy_function(
+            self._space.to_index,
+            [factors],
+            tf.int64,
+        )
+        index = tf.cast(index, tf.float32)
+        return tf.ensure_shape(index, factors.shape)
 
 
 def _to_images(
@@ -169,12 +182,15 @@ def _to_images(
     images = tf.convert_to_tensor(images)
     rows, columns, channels = shape
     size = tuple(images.shape[1:])
+
     if size == shape:
         return images
     if size == (channels, rows, columns):
         return tf.transpose(images, (0, 2, 3, 1))
+
     is_gray = channels == 1 and size == (rows, columns)
-    if not is_gray and size != (math.prod(shape),):
+    is_flat = size == (math.prod(shape),)
+    if not is_gray and not is_flat:
         raise ValueError(
             f"the model must draw images {list(shape)}, got {list(size)}"
         )
@@ -199,7 +215,10 @@ def check_outputs(
     Raises:
         ValueError: If an image is not finite.
     """
-    call = tf.function(lambda f: {IMAGE: model(f)}, autograph=False)
+    call = tf.function(
+        lambda factors: {IMAGE: model(factors)},
+        autograph=False,
+    )
     grid = dataset.splits.grid
     images = evaluate_in_batches(call, grid)[IMAGE]
     _check_finite(images, dataset)
@@ -233,9 +252,11 @@ def _check_finite(
     images: np.ndarray,
     dataset: Dataset,
 ) -> None:
-    is_finite = np.isfinite(images).reshape(len(images), -1).all(axis=1)
+    flat = images.reshape(len(images), -1)
+    is_finite = np.isfinite(flat).all(axis=1)
     if is_finite.all():
         return
+
     grid = dataset.splits.grid
     missing = dataset.space.to_index(grid[~is_finite])
     names = "; ".join(map(dataset.space.name_point, missing[:MAX_NAMED]))
@@ -256,11 +277,15 @@ def _list_notes(
     truth, _ = dataset.render_all(points, MAX_AVERAGED)
     darkest = float(truth.min())
     brightest = float(truth.max())
-    margin = MARGIN * (brightest - darkest)
     low = float(images.min())
     high = float(images.max())
-    if low >= darkest - margin and high <= brightest + margin:
+
+    margin = MARGIN * (brightest - darkest)
+    is_too_dark = low < darkest - margin
+    is_too_bright = high > brightest + margin
+    if not is_too_dark and not is_too_bright:
         return []
+
     guess = "logits?"
     if low >= 0 and high > 100:
         guess = "0 to 255? (/ 255)"

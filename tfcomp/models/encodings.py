@@ -67,7 +67,9 @@ def _wrap(
     levels = factor.values()
     start, period = factor.find_wrap()
     moved = start + ops.mod(values - start, period)
-    is_outside = ops.logical_or(values < levels[0], values > levels[-1])
+    is_below = values < levels[0]
+    is_above = values > levels[-1]
+    is_outside = ops.logical_or(is_below, is_above)
     return ops.where(is_outside, moved, values)
 
 
@@ -85,7 +87,8 @@ def encode_one_hot(
         The code, [n, size].
     """
     index = nearest_index(values[:, 0], factor)
-    return ops.one_hot(ops.cast(index, "int32"), factor.size)
+    index = ops.cast(index, "int32")
+    return ops.one_hot(index, factor.size)
 
 
 class FactorEncoding(keras.layers.Layer):
@@ -172,8 +175,9 @@ class FactorEncoding(keras.layers.Layer):
         codes = []
         start = 0
         for size in self.code_sizes:
-            codes.append(code[:, start : start + size])
-            start += size
+            end = start + size
+            codes.append(code[:, start:end])
+            start = end
         return codes
 
     def call(self, factors: KerasTensor) -> KerasTensor:
@@ -182,7 +186,11 @@ class FactorEncoding(keras.layers.Layer):
             values = factors[:, column : column + 1]
             absent = ops.isnan(values)
             # The inner `where` keeps NaN out of the gradient as well.
-            present = ops.where(absent, ops.zeros_like(values), values)
+            present = ops.where(
+                absent,
+                ops.zeros_like(values),
+                values,
+            )
 
             if self._is_named(factor):
                 code = encode_one_hot(present, factor)
@@ -190,7 +198,8 @@ class FactorEncoding(keras.layers.Layer):
             else:
                 code = self.encode_factor(present, factor)
                 absent_value = self.absent_value
-            codes.append(ops.where(absent, absent_value, code))
+            code = ops.where(absent, absent_value, code)
+            codes.append(code)
         return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
@@ -336,10 +345,14 @@ class PositionalEncoding(FactorEncoding):
         factor: Factor,
     ) -> KerasTensor:
         count = self.code_size(factor) // 2
-        frequencies = self.max_wavelength ** (-np.arange(count) / count)
+        exponents = -np.arange(count) / count
+        frequencies = self.max_wavelength**exponents
+        frequencies = frequencies.astype(np.float32)
+
         steps = (values - factor.low) / factor.step  # [n, 1]
-        phases = ops.multiply(steps, frequencies.astype(np.float32))  # [n, K]
-        return ops.concatenate([ops.sin(phases), ops.cos(phases)], axis=-1)
+        phases = ops.multiply(steps, frequencies)  # [n, K]
+        waves = [ops.sin(phases), ops.cos(phases)]
+        return ops.concatenate(waves, axis=-1)
 
     def code_size(self, factor: Factor) -> int:
         return 2 * ((factor.size + 1) // 2)
@@ -433,7 +446,8 @@ class CircleEncoding(FactorEncoding):
         if not factor.periodic:
             return 2.0 * unit - 1.0
         phase = 2.0 * math.pi * unit
-        return ops.concatenate([ops.cos(phase), ops.sin(phase)], axis=-1)
+        point = [ops.cos(phase), ops.sin(phase)]
+        return ops.concatenate(point, axis=-1)
 
     def code_size(self, factor: Factor) -> int:
         if factor.periodic:
@@ -445,7 +459,9 @@ def _scale_to_unit(
     values: KerasTensor,
     factor: Factor,
 ) -> KerasTensor:
-    return (values - factor.low) / (factor.high - factor.low)
+    """Scales values so that a factor reaches from 0 to 1."""
+    span = factor.high - factor.low
+    return (values - factor.low) / span
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")

@@ -23,6 +23,12 @@ LENGTH_FLOOR = 1e-6
 _COEFFICIENT_FLOOR = 1e-30
 # Norms below it get no gradient, which is infinite at 0.
 _NORM_FLOOR = 1e-12
+# Arguments of `LowRankEmbedding`.
+_REGULARIZERS = (
+    "coefficient_regularizer",
+    "left_regularizer",
+    "right_regularizer",
+)
 _by_product = False
 
 
@@ -103,11 +109,16 @@ class ValueEmbedding(keras.layers.Layer):
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         if self.inputs == "index":
-            rows, valid = self._find_rows(ops.reshape(inputs, (-1,)))
+            index = ops.reshape(inputs, (-1,))
+            rows, valid = self._find_rows(index)
             matrices = self.look_up(rows, valid)
         else:
             code = ops.cast(inputs, self.variable_dtype)  # [batch, V]
-            matrices = ops.tensordot(code, self.matrices(), axes=1)
+            matrices = ops.tensordot(
+                code,
+                self.matrices(),
+                axes=1,
+            )
         return ops.cast(matrices, self.compute_dtype)
 
     def spectrum(self) -> KerasTensor:
@@ -127,10 +138,18 @@ class ValueEmbedding(keras.layers.Layer):
 
     def _find_rows(self, index: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
         """Finds rows [batch] of weights, and which of them are values."""
-        index = ops.round(ops.cast(index, "float32"))
+        index = ops.cast(index, "float32")
+        index = ops.round(index)
         # NaN compares false; checked before the cast, which may wrap around.
-        valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
-        rows = ops.where(valid, index, ops.zeros_like(index))
+        valid = ops.logical_and(
+            index >= 0,
+            index <= self.num_values - 1,
+        )
+        rows = ops.where(
+            valid,
+            index,
+            ops.zeros_like(index),
+        )
         return ops.cast(rows, "int32"), valid
 
 
@@ -182,7 +201,12 @@ class LowRankEmbedding(ValueEmbedding):
         right_regularizer: Any = None,
         **kwargs,
     ) -> None:
-        super().__init__(num_values, size, inputs, **kwargs)
+        super().__init__(
+            num_values,
+            size,
+            inputs,
+            **kwargs,
+        )
         self.rank = rank
         get = keras.regularizers.get
         self.coefficient_regularizer = get(coefficient_regularizer)
@@ -192,11 +216,19 @@ class LowRankEmbedding(ValueEmbedding):
     def build(self, input_shape: tuple) -> None:
         rows, columns = self.size
         self.coefficients = self._add_modes(
-            "coefficients", (), self.coefficient_regularizer
+            "coefficients",
+            length=(),
+            regularizer=self.coefficient_regularizer,
         )
-        self.left = self._add_modes("left", (rows,), self.left_regularizer)
+        self.left = self._add_modes(
+            "left",
+            length=(rows,),
+            regularizer=self.left_regularizer,
+        )
         self.right = self._add_modes(
-            "right", (columns,), self.right_regularizer
+            "right",
+            length=(columns,),
+            regularizer=self.right_regularizer,
         )
 
     def _add_modes(
@@ -207,11 +239,10 @@ class LowRankEmbedding(ValueEmbedding):
     ) -> keras.Variable:
         """Adds a weight [V, R, *length] that starts at about unit length."""
         shape = (self.num_values, self.rank, *length)
+        deviation = shape[-1] ** -0.5
         return self.add_weight(
             shape=shape,
-            initializer=keras.initializers.RandomNormal(
-                stddev=shape[-1] ** -0.5
-            ),
+            initializer=keras.initializers.RandomNormal(stddev=deviation),
             regularizer=regularizer,
             name=name,
         )
@@ -221,12 +252,11 @@ class LowRankEmbedding(ValueEmbedding):
         rows: KerasTensor,
         valid: KerasTensor,
     ) -> KerasTensor:
-        coefficients = take_rows(self.coefficients, rows)
-        return self._render(
-            ops.where(valid[:, None], coefficients, 0.0),  # [batch, R]
-            take_rows(self.left, rows),  # [batch, R, rows]
-            take_rows(self.right, rows),  # [batch, R, columns]
-        )
+        coefficients = take_rows(self.coefficients, rows)  # [batch, R]
+        coefficients = ops.where(valid[:, None], coefficients, 0.0)
+        left = take_rows(self.left, rows)  # [batch, R, rows]
+        right = take_rows(self.right, rows)  # [batch, R, columns]
+        return self._render(coefficients, left, right)
 
     def matrices(self) -> KerasTensor:
         return self._render(
@@ -236,14 +266,12 @@ class LowRankEmbedding(ValueEmbedding):
         )
 
     def get_config(self) -> dict:
-        serialize = keras.regularizers.serialize
-        return {
-            **super().get_config(),
-            "rank": self.rank,
-            "coefficient_regularizer": serialize(self.coefficient_regularizer),
-            "left_regularizer": serialize(self.left_regularizer),
-            "right_regularizer": serialize(self.right_regularizer),
-        }
+        config = super().get_config()
+        config["rank"] = self.rank
+        for name in _REGULARIZERS:
+            regularizer = getattr(self, name)
+            config[name] = keras.regularizers.serialize(regularizer)
+        return config
 
     @classmethod
     def from_config(cls, config: dict) -> Self:
@@ -263,18 +291,25 @@ class LowRankEmbedding(ValueEmbedding):
         # The lengths go into one factor per mode: scaling each vector first
         # costs more passes over the large tensors.
         scale = coefficients[..., None]  # [n, R, 1]
-        scale = scale * _inverse_length(left) * _inverse_length(right)
+        scale = scale * _inverse_length(left)
+        scale = scale * _inverse_length(right)
         # Not `ops.matmul` of a transpose, whose gradient moves a copy.
-        return ops.einsum("nri,nrj->nij", left * scale, right)
+        return ops.einsum(
+            "nri,nrj->nij",
+            left * scale,
+            right,
+        )
 
 
 def _inverse_length(vectors: KerasTensor) -> KerasTensor:
+    """Computes 1 / |v| of vectors [n, R, k], as [n, R, 1]."""
     squares = ops.sum(
         ops.square(vectors),
         axis=-1,
         keepdims=True,
     )
-    return ops.rsqrt(ops.maximum(squares, LENGTH_FLOOR**2))  # [n, R, 1]
+    squares = ops.maximum(squares, LENGTH_FLOOR**2)
+    return ops.rsqrt(squares)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -322,7 +357,12 @@ class AxisEmbedding(ValueEmbedding):
         inputs: str = "index",
         **kwargs,
     ) -> None:
-        super().__init__(num_values, size, inputs, **kwargs)
+        super().__init__(
+            num_values,
+            size,
+            inputs,
+            **kwargs,
+        )
         self.axes = tuple(axes)
         self.rank = len(self.axes)
         self.group_weight = float(group_weight)
@@ -341,11 +381,10 @@ class AxisEmbedding(ValueEmbedding):
         self._profiles = []
         for axis in self.axes:
             length = self.size[AXES.index(axis)]
+            deviation = length**-0.5
             weight = self.add_weight(
                 shape=(self.num_values, length),
-                initializer=keras.initializers.RandomNormal(
-                    stddev=length**-0.5
-                ),
+                initializer=keras.initializers.RandomNormal(stddev=deviation),
                 regularizer=penalty,
                 name=axis,
             )
@@ -363,35 +402,49 @@ class AxisEmbedding(ValueEmbedding):
         return self._render(profiles)
 
     def matrices(self) -> KerasTensor:
-        return self._render([ops.convert_to_tensor(p) for p in self._profiles])
+        profiles = []
+        for weight in self._profiles:
+            profiles.append(ops.convert_to_tensor(weight))
+        return self._render(profiles)
 
     def profiles(self) -> dict[str, np.ndarray]:
         """Profiles [V, length] by axis; a pruned axis keeps its last ones."""
-        arrays = map(ops.convert_to_numpy, self._profiles)
-        return dict(zip(self.axes, arrays, strict=True))
+        profiles = {}
+        for axis, weight in zip(self.axes, self._profiles, strict=True):
+            profiles[axis] = ops.convert_to_numpy(weight)
+        return profiles
 
     def measure_ratio(self) -> float | None:
         """Returns the ratio of the norms of both axes, if there are two."""
         norms = self._measure_norms()
-        if len(norms) < 2 or min(norms) == 0:
+        if len(norms) < 2:
+            return None
+        if min(norms) == 0:
             return None
         return max(norms) / min(norms)
 
     def find_axis(self) -> str | None:
         """Returns the only axis in use; None if there are more."""
-        indices = np.flatnonzero(ops.convert_to_numpy(self.kept))
+        kept = ops.convert_to_numpy(self.kept)
+        indices = np.flatnonzero(kept)
         if len(indices) != 1:
             return None
         return self.axes[indices[0]]
 
     def prune(self, below: float) -> None:
-        """Removes an axis that is weaker than `below` times the other."""
+        """Removes an axis that is weaker than `below` times the other.
+
+        Args:
+            below: A share of the norm of the stronger axis, in [0, 1].
+        """
         if self.find_axis() is not None:
             return
         norms = self._measure_norms()
         strongest = max(norms)
-        if min(norms) < below * strongest:
-            self.kept.assign([float(norm == strongest) for norm in norms])
+        weakest = min(norms)
+        if weakest < below * strongest:
+            kept = [float(norm == strongest) for norm in norms]
+            self.kept.assign(kept)
 
     def _measure_norms(self) -> list[float]:
         profiles = self.profiles().values()
@@ -408,16 +461,22 @@ class AxisEmbedding(ValueEmbedding):
         total = ops.zeros(self.size)
         for index, axis in enumerate(self.axes):
             other = 1 - AXES.index(axis)  # along which it is broadcast
-            scale = self.kept[index] * self.size[other] ** -0.5
+            length = self.size[other]
+            scale = self.kept[index] * length**-0.5
             profile = profiles[index] * scale
-            total = total + ops.expand_dims(profile, axis=1 + other)
+            stripes = ops.expand_dims(
+                profile,
+                axis=1 + other,
+            )
+            total = total + stripes
         return total
 
     def _penalize(self, profiles: KerasTensor) -> KerasTensor:
         # A product: it ends for both axes when one is pruned.
         weight = self.group_weight * ops.prod(self.kept)
         squares = ops.sum(ops.square(profiles))
-        return weight * ops.sqrt(ops.maximum(squares, _NORM_FLOOR))
+        squares = ops.maximum(squares, _NORM_FLOOR)
+        return weight * ops.sqrt(squares)
 
 
 class _Penalty(keras.regularizers.Regularizer):
@@ -432,16 +491,20 @@ class _Penalty(keras.regularizers.Regularizer):
         self.reduction = reduction
 
     def __call__(self, values: KerasTensor) -> KerasTensor:
-        measured = self.measure(ops.convert_to_tensor(values))
+        values = ops.convert_to_tensor(values)
+        penalties = self.measure(values)
         if self.reduction == "mean":
-            return self.weight * ops.mean(measured)
-        return self.weight * ops.sum(measured)
+            return self.weight * ops.mean(penalties)
+        return self.weight * ops.sum(penalties)
 
     def measure(self, values: KerasTensor) -> KerasTensor:
         raise NotImplementedError
 
     def get_config(self) -> dict:
-        return {"weight": self.weight, "reduction": self.reduction}
+        return {
+            "weight": self.weight,
+            "reduction": self.reduction,
+        }
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -473,17 +536,19 @@ class EntropyRegularizer(_Penalty):
             keepdims=True,
         )
         scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
-        squares = ops.square(values / ops.stop_gradient(scale))
+        scale = ops.stop_gradient(scale)
+        squares = ops.square(values / scale)
         total = ops.sum(
             squares,
             axis=-1,
             keepdims=True,
         )
-        p = squares / ops.where(total > 0.0, total, 1.0)  # [V, R]
+        total = ops.where(total > 0.0, total, 1.0)
+        p = squares / total  # [V, R]
 
         # p log p tends to 0 with p, but 0 * log 0 is NaN.
-        logarithm = ops.log(ops.where(p > 0.0, p, 1.0))
-        return -ops.sum(p * logarithm, axis=-1)
+        positive = ops.where(p > 0.0, p, 1.0)
+        return -ops.sum(p * ops.log(positive), axis=-1)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -519,23 +584,27 @@ class VarianceRegularizer(_Penalty):
 
     def measure(self, values: KerasTensor) -> KerasTensor:
         """Computes the variances [V, R] of vectors [V, R, N]."""
+        mean = ops.mean(
+            values,
+            axis=-1,
+            keepdims=True,
+        )
         # The sum is smallest at the mean, so its derivative by the mean is 0,
         # and leaving that out halves the backward pass.
-        mean = ops.stop_gradient(
-            ops.mean(
-                values,
-                axis=-1,
-                keepdims=True,
-            )
-        )
+        mean = ops.stop_gradient(mean)
         # Not the mean square minus the squared mean: what the penalty aims at,
         # entries that are almost equal, is where that difference loses digits.
         spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
 
         if self.basis == "unit":
             squares = ops.sum(ops.square(values), axis=-1)
-            spread = spread / ops.maximum(squares, LENGTH_FLOOR**2)
-        return spread / max(values.shape[-1] - 1, 1)  # 0 for a single entry
+            squares = ops.maximum(squares, LENGTH_FLOOR**2)
+            spread = spread / squares
+
+        degrees = max(values.shape[-1] - 1, 1)  # a single entry has none
+        return spread / degrees
 
     def get_config(self) -> dict:
-        return {**super().get_config(), "basis": self.basis}
+        config = super().get_config()
+        config["basis"] = self.basis
+        return config

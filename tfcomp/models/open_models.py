@@ -83,6 +83,8 @@ def open_encoder(
     if callable(model) and not is_torch and not is_keras:
         model = _name_output(model)
     names, call, _ = open_model(model, names)
+    keys = {name: name for name in names}
+    keys[output] = IMAGE
 
     def activate(values: np.ndarray) -> dict[str, np.ndarray]:
         if is_torch and values.ndim == 4:  # channels come first there
@@ -90,9 +92,8 @@ def open_encoder(
         outputs = call(tf.constant(values))
 
         activations = {}
-        for name in [*names, output]:
-            tensor = outputs[IMAGE if name == output else name]
-            array = np.asarray(tensor, np.float32)
+        for name, key in keys.items():
+            array = np.asarray(outputs[key], np.float32)
             activations[name] = array.reshape(len(values), -1)
         return activations
 
@@ -102,9 +103,11 @@ def open_encoder(
 def _list_layers(model: Any) -> list[str]:
     """Returns the layers at the top of a model, without the last one."""
     if is_module(model):
-        return [name for name, _ in model.named_children()][:-1]
+        children = [name for name, _ in model.named_children()]
+        return children[:-1]
     if not isinstance(model, keras.Model):
         return []
+
     names = []
     for layer in model.layers[:-1]:
         if type(layer).__name__ not in _SILENT:
@@ -119,7 +122,7 @@ def _name_output(function: Callable) -> Callable:
         outputs = function(values)
         if not isinstance(outputs, Mapping):
             return outputs
-        last = list(outputs.values())[-1]
+        *_, last = outputs.values()
         return {**outputs, IMAGE: last}
 
     return call
@@ -129,14 +132,17 @@ def _open_keras(
     model: keras.Model,
     stages: list[str],
 ) -> tuple[list[str], Call]:
-    count = len(getattr(model, "inputs", None) or [None])
-    if count > 1:
+    inputs = getattr(model, "inputs", None) or []
+    if len(inputs) > 1:
         raise ValueError(
-            f"the model takes {count} inputs: pass a function of factors "
+            f"the model takes {len(inputs)} inputs: pass a function of factors "
             "[n, F] that calls it, lambda f: model([f[:, :1], f[:, 1:]])"
         )
-    names = stages or [name for name in list_stages(model) if name != IMAGE]
-    stage_model = make_stage_model(model, names) if names else None
+
+    names = stages or _without_image(list_stages(model))
+    stage_model = None
+    if names:
+        stage_model = make_stage_model(model, names)
 
     def call(factors: tf.Tensor) -> Mapping[str, Any]:
         outputs: dict[str, Any] = {}
@@ -148,12 +154,18 @@ def _open_keras(
     return names, call
 
 
+def _without_image(names: Sequence[str]) -> list[str]:
+    return [name for name in names if name != IMAGE]
+
+
 def _load(path: Path) -> Any:
+    """Loads a run, a SavedModel or a Keras file."""
     if (path / FLAGS_FILE).exists():
         return load_run(path).model
     if path.is_file() and path.suffix != ".keras":
         cure = "save it by model.save('model.keras'), or pass the model itself"
         raise RunError(f"{path} must be a .keras file or a SavedModel: {cure}")
+
     try:
         if path.is_dir():
             return tf.saved_model.load(str(path))
@@ -180,11 +192,11 @@ def _open_signatures(
         )
 
     activate = loaded.signatures.get("activations")
-    known: list[str] = []
+    available: list[str] = []
     if activate:
-        known = sorted(activate.structured_outputs)
-    names = stages or [name for name in known if name != IMAGE]
-    missing = sorted(set(names) - set(known))
+        available = sorted(activate.structured_outputs)
+    names = stages or _without_image(available)
+    missing = sorted(set(names) - set(available))
     if missing:
         raise ValueError(f"the SavedModel has no stages {', '.join(missing)}")
 
@@ -197,7 +209,8 @@ def _open_signatures(
         )
 
     # The activations of tfcomp's own exports hold the image as well.
-    has_image = "geometry" in loaded.signatures and IMAGE in known
+    is_export = "geometry" in loaded.signatures
+    has_image = is_export and IMAGE in available
 
     # A signature does not keep the variables of its model: `owner` does.
     def call(
@@ -226,7 +239,8 @@ def _pick_image(outputs: Any) -> Any:
         return outputs
     if IMAGE in outputs:
         return outputs[IMAGE]
-    return list(outputs.values())[-1]
+    *_, last = outputs.values()
+    return last
 
 
 def _call_numpy(
@@ -245,7 +259,8 @@ def _call_numpy(
 
         arrays = []
         for name in names:
-            arrays.append(_to_array(name, outputs[name], len(factors)))
+            array = _to_array(name, outputs[name], len(factors))
+            arrays.append(array)
         return arrays
 
     def call(factors: tf.Tensor) -> Mapping[str, Any]:
@@ -352,19 +367,35 @@ class TorchModule:
         return outputs[IMAGE]
 
     def differentiate(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
-        """Returns Jacobians [n, units, F], by one forward pass per factor."""
+        """Differentiates layers and output, by a forward pass for each factor.
+
+        Args:
+            inputs: The points, [n, F].
+
+        Returns:
+            Jacobians by layer, [n, units, F].
+        """
         torch = sys.modules["torch"]
         values = self._to_tensor(inputs)
+
         columns: dict[str, list[np.ndarray]] = {}  # one by each factor
         with self._evaluate(), torch.no_grad():
-            for column in range(values.shape[1]):
+            for index in range(values.shape[1]):
                 tangent = torch.zeros_like(values)
-                tangent[:, column] = 1
-                _, slopes = torch.func.jvp(self._run, (values,), (tangent,))
+                tangent[:, index] = 1
+                _, slopes = torch.func.jvp(
+                    self._run,
+                    (values,),
+                    (tangent,),
+                )
                 for name, slope in slopes.items():
-                    units = to_array(slope).reshape(len(inputs), -1)
-                    columns.setdefault(name, []).append(units)
-        return {name: np.stack(x, axis=-1) for name, x in columns.items()}
+                    column = to_array(slope).reshape(len(inputs), -1)
+                    columns.setdefault(name, []).append(column)
+
+        jacobians = {}
+        for name, parts in columns.items():
+            jacobians[name] = np.stack(parts, axis=-1)
+        return jacobians
 
     def _run(self, values: Any) -> dict[str, Any]:
         """Returns tensors by name; a dictionary of the module keeps names."""
@@ -395,7 +426,8 @@ class TorchModule:
         return outputs
 
     def _to_tensor(self, inputs: np.ndarray) -> Any:
-        values = sys.modules["torch"].from_numpy(np.array(inputs))
+        torch = sys.modules["torch"]
+        values = torch.from_numpy(np.array(inputs))
         weight = next(self._module.parameters(), None)
         if weight is None:
             return values

@@ -35,10 +35,12 @@ def make_coordinates(
     Returns:
         Coordinates, float32 [rows, columns, 2].
     """
-    x = np.linspace(-1.0, 1.0, columns)
-    y = np.linspace(-1.0, 1.0, rows)
-    grid = np.stack(np.meshgrid(x, y), axis=-1)
-    return grid.astype(np.float32)
+    x_p, y_p = np.meshgrid(
+        np.linspace(-1.0, 1.0, columns),
+        np.linspace(-1.0, 1.0, rows),
+    )
+    coordinates = np.stack([x_p, y_p], axis=-1)
+    return coordinates.astype(np.float32)
 
 
 def make_sinusoids(
@@ -57,13 +59,16 @@ def make_sinusoids(
         Sinusoids, float32 [rows, columns, features].
     """
     count = features // 4
-    frequencies = WAVELENGTH ** (-np.arange(count) / count)  # [K]
+    exponents = -np.arange(count) / count
+    frequencies = WAVELENGTH**exponents  # [K]
+
     waves = []
     for index in np.indices((rows, columns)):
         phases = index[..., np.newaxis] * frequencies
         waves.append(np.sin(phases))
         waves.append(np.cos(phases))
-    return np.concatenate(waves, axis=-1).astype(np.float32)
+    sinusoids = np.concatenate(waves, axis=-1)
+    return sinusoids.astype(np.float32)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -94,8 +99,10 @@ class PixelSum(keras.layers.Layer):
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         rows, columns = self.image_size
-        table = make_sinusoids(rows, columns, features=inputs.shape[-1])
-        return inputs[:, None, None] + ops.cast(table, inputs.dtype)
+        features = inputs.shape[-1]
+        table = make_sinusoids(rows, columns, features)
+        table = ops.cast(table, inputs.dtype)
+        return inputs[:, None, None] + table
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -143,7 +150,7 @@ class PixelDense(keras.layers.Layer):
             self._table = make_coordinates(rows, columns)
             features += self._table.shape[-1]
         else:
-            self._table = make_sinusoids(rows, columns, features=features)
+            self._table = make_sinusoids(rows, columns, features)
 
         self.kernel = self.add_weight(
             shape=(features, self.units),
@@ -159,11 +166,14 @@ class PixelDense(keras.layers.Layer):
     def call(self, inputs: KerasTensor) -> KerasTensor:
         # The first rows of the kernel belong to the vector, the last ones to
         # the position; they are the same rows where both are summed.
-        vector_kernel = self.kernel[: inputs.shape[-1]]
-        position_kernel = self.kernel[-self._table.shape[-1] :]
+        vector_size = inputs.shape[-1]
+        position_size = self._table.shape[-1]
+        vector_kernel = self.kernel[:vector_size]
+        position_kernel = self.kernel[-position_size:]
 
         table = ops.cast(self._table, inputs.dtype)
-        pixels = ops.matmul(table, position_kernel) + self.bias
+        pixels = ops.matmul(table, position_kernel)
+        pixels = pixels + self.bias  # [H, W, units]
         images = ops.matmul(inputs, vector_kernel)  # [n, units]
         return images[:, None, None] + pixels
 
@@ -199,8 +209,9 @@ class PixelTable(keras.layers.Layer):
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
         rows, columns = self.image_size
-        table = make_sinusoids(rows, columns, features=self.units)
-        return ops.cast(table[None], self.compute_dtype)
+        table = make_sinusoids(rows, columns, self.units)
+        images = table[None]
+        return ops.cast(images, self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -225,7 +236,12 @@ class Modulate(keras.layers.Layer):
 
     def call(self, inputs: list) -> KerasTensor:
         hidden, modulation = inputs
-        scale, shift = ops.split(modulation[:, None, None], 2, axis=-1)
+        modulation = modulation[:, None, None]
+        scale, shift = ops.split(
+            modulation,
+            2,
+            axis=-1,
+        )
         return ops.relu((1.0 + scale) * hidden + shift)
 
 
@@ -282,7 +298,7 @@ class CrossAttention(keras.layers.Layer):
     def call(self, inputs: KerasTensor) -> KerasTensor:
         rows, columns = self.image_size
         width = inputs.shape[-1]
-        table = make_sinusoids(rows, columns, features=width)
+        table = make_sinusoids(rows, columns, width)
         table = ops.cast(table, inputs.dtype)  # [H, W, k]
 
         keys = ops.einsum("njc,hcd->njhd", inputs, self.key)
@@ -292,19 +308,28 @@ class CrossAttention(keras.layers.Layer):
         scale = (width // HEADS) ** -0.5
         attention = ops.softmax(scores * scale)
         if self.weight:
-            self.add_loss(self.weight * measure_interaction(attention))
+            interaction = measure_interaction(attention)
+            penalty = self.weight * interaction
+            self.add_loss(penalty)
 
         values = ops.einsum("njc,hcd->njhd", inputs, self.value)
         values = ops.einsum("njhd,hcd->nhjc", values, self.output_kernel)
-        return table + ops.einsum("nrshj,nhjc->nrsc", attention, values)
+        attended = ops.einsum(
+            "nrshj,nhjc->nrsc",
+            attention,
+            values,
+        )
+        return table + attended
 
 
 def measure_interaction(attention: KerasTensor) -> KerasTensor:
     """Computes mean_p sum_(i<j) A_pi A_pj of attention [n, H, W, heads, K]."""
-    shares = ops.mean(ops.cast(attention, "float32"), axis=-2)  # [n, H, W, K]
+    attention = ops.cast(attention, "float32")
+    shares = ops.mean(attention, axis=-2)  # [n, H, W, K]
     # Shares sum to 1: twice the products of pairs is 1 less the squares.
     squares = ops.sum(ops.square(shares), axis=-1)
-    return ops.mean(1.0 - squares) / 2.0
+    twice = ops.mean(1.0 - squares)
+    return twice / 2.0
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -353,31 +378,37 @@ class Composition(keras.layers.Layer):
         parts = inputs[: self.groups]
         masks = inputs[self.groups :]
         if self.method == "occlusion":
-            return self._sum_terms(_occlude(parts, masks))
-        if self.method == "slots":
-            return self._sum_terms(_mix_slots(parts, masks))
-        if self.method == "additive":
-            return self._sum_terms(functools.reduce(ops.add, parts))
-        return self._sum_terms(functools.reduce(ops.multiply, parts))
+            image = _occlude(parts, masks)
+        elif self.method == "slots":
+            image = _mix_slots(parts, masks)
+        elif self.method == "additive":
+            image = functools.reduce(ops.add, parts)
+        else:
+            image = functools.reduce(ops.multiply, parts)
+        return self._sum_terms(image)
 
     def _sum_terms(self, image: KerasTensor) -> KerasTensor:
         """Sums the R terms of an image [n, rows, columns, R C]."""
-        rows, columns, depth = image.shape[1:]
+        _, rows, columns, depth = image.shape
         if depth == self.channels:
             return image
         terms = depth // self.channels
-        shape = (-1, rows, columns, terms, self.channels)
-        return ops.sum(ops.reshape(image, shape), axis=-2)
+        images = ops.reshape(
+            image,
+            (-1, rows, columns, terms, self.channels),
+        )
+        return ops.sum(images, axis=-2)
 
 
 def _occlude(
     parts: list,
     masks: list,
 ) -> KerasTensor:
-    image = parts[-1]
-    for index in reversed(range(len(masks))):
-        share = ops.sigmoid(masks[index])
-        image = share * parts[index] + (1.0 - share) * image
+    """Draws images over each other, from the last one to the first."""
+    *front, image = parts
+    for part, mask in reversed(list(zip(front, masks, strict=True))):
+        share = ops.sigmoid(mask)
+        image = share * part + (1.0 - share) * image
     return image
 
 
@@ -385,14 +416,19 @@ def _mix_slots(
     parts: list,
     masks: list,
 ) -> KerasTensor:
+    """Averages images with the softmax of their masks as weights."""
     # A softmax of the stacked masks takes twice as long for copies.
-    largest = ops.stop_gradient(functools.reduce(ops.maximum, masks))
-    weights = [ops.exp(mask - largest) for mask in masks]
+    largest = functools.reduce(ops.maximum, masks)
+    largest = ops.stop_gradient(largest)
+    weights = []
+    for mask in masks:
+        weights.append(ops.exp(mask - largest))
     weighted = []
     for weight, part in zip(weights, parts, strict=True):
         weighted.append(weight * part)
     total = functools.reduce(ops.add, weights)
-    return functools.reduce(ops.add, weighted) / total
+    image = functools.reduce(ops.add, weighted)
+    return image / total
 
 
 def convolve(
@@ -411,12 +447,14 @@ def convolve(
     """
     # Initializers draw their seeds when they are made: keep this order.
     bound = (filters * KERNEL_SIZE**2) ** -0.5
+    kernel_initializer = keras.initializers.RandomUniform(-bound, bound)
+    bias_initializer = keras.initializers.RandomUniform(-bound, bound)
     layer = NarrowConvolution(
         filters,
         KERNEL_SIZE,
         padding="same",
-        kernel_initializer=keras.initializers.RandomUniform(-bound, bound),
-        bias_initializer=keras.initializers.RandomUniform(-bound, bound),
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
         **kwargs,
     )
     prelu = keras.layers.PReLU(
@@ -444,7 +482,8 @@ class Stack(keras.layers.Layer):
 
     def call(self, inputs: list) -> KerasTensor:
         # Twice as fast as to interleave single numbers.
-        return ops.transpose(ops.stack(inputs), (1, 2, 3, 0))
+        images = ops.stack(inputs)  # [C, n, rows, columns]
+        return ops.transpose(images, (1, 2, 3, 0))
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -462,10 +501,15 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
     """
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
-        drawn = ops.conv_transpose(
-            inputs, self.kernel, self.strides, self.padding
-        )  # [n, H, W, C]
-        rows, columns, channels = drawn.shape[1:]
-        lines = ops.reshape(drawn, (-1, rows, columns * channels))
-        lines = lines + ops.tile(self.bias, (columns,))
+        images = ops.conv_transpose(
+            inputs,
+            self.kernel,
+            strides=self.strides,
+            padding=self.padding,
+        )
+        _, rows, columns, channels = images.shape
+        line = columns * channels
+        lines = ops.reshape(images, (-1, rows, line))
+        biases = ops.tile(self.bias, (columns,))
+        lines = lines + biases
         return ops.reshape(lines, (-1, rows, columns, channels))

@@ -123,13 +123,25 @@ def check_memory(config: RunConfig, dataset: Dataset) -> None:
         ConfigError: If they do not.
     """
     weights = COPIES * config.model.depth * config.model.width**2
-    _check_size(config, "width", "the weights", weights)
+    _check_size(
+        config,
+        flag="width",
+        subject="the weights",
+        numbers=weights,
+    )
 
     points = len(dataset.splits.grid)
     images = 2 + len(dataset.other_truths)  # of the model and the renderers
     pixels = images * points * math.prod(dataset.image_shape)
-    flag = "eval_points" if dataset.splits.existing else dataset.size_flag
-    _check_size(config, flag, f"images of {points:,} combinations", pixels)
+    flag = dataset.size_flag
+    if dataset.splits.existing:
+        flag = "eval_points"
+    _check_size(
+        config,
+        flag=flag,
+        subject=f"images of {points:,} combinations",
+        numbers=pixels,
+    )
 
 
 def _check_size(
@@ -140,12 +152,14 @@ def _check_size(
 ) -> None:
     size = FLOAT * numbers
     memory = count_memory()
-    if size > memory:
-        rule = (
-            f"must be smaller: {subject} take {size / 1e9:,.1f} GB, this "
-            f"machine has {memory / 1e9:,.1f} GB"
-        )
-        raise ConfigError(flag, rule, config.to_flags()[flag])
+    if size <= memory:
+        return
+    rule = (
+        f"must be smaller: {subject} take {size / 1e9:,.1f} GB, this "
+        f"machine has {memory / 1e9:,.1f} GB"
+    )
+    value = config.to_flags()[flag]
+    raise ConfigError(flag, rule, value)
 
 
 def limit_threads(config: RunConfig) -> None:
@@ -164,7 +178,9 @@ def choose_threads(config: RunConfig) -> int:
     if cost is None:
         return 0
     multiplications = config.training.batch_size * cost(config)
-    return int(multiplications < _MIN_MULTIPLICATIONS)
+    if multiplications < _MIN_MULTIPLICATIONS:
+        return 1
+    return 0
 
 
 def refuse(
@@ -180,7 +196,8 @@ def refuse(
         rule: What its value must be, as `must be at least 2`.
     """
     rule = f"{rule} for the model {config.model.model}"
-    return ConfigError(flag, rule, config.to_flags()[flag])
+    value = config.to_flags()[flag]
+    return ConfigError(flag, rule, value)
 
 
 def count_convolution(config: RunConfig) -> int:
@@ -271,7 +288,8 @@ def make_grouped_code(
         rule = f"must have a code of each factor for {config.model.model}"
         raise ConfigError("encoding", rule, config.model.encoding)
 
-    factor_codes = encoding.split(encoding(factors))
+    code = encoding(factors)
+    factor_codes = encoding.split(code)
     group_codes = []
     for group in parse_groups(config.model.groups, dataset.space):
         members = [factor_codes[column] for column in group]
@@ -289,6 +307,7 @@ def stack_groups(
         parts: The vectors.
         name: The name of the layer.
     """
-    shape = (len(parts), parts[0].shape[-1])
+    size = parts[0].shape[-1]
+    stack = layers.Reshape((len(parts), size), name=name)
     joined = layers.Concatenate()(parts)
-    return layers.Reshape(shape, name=name)(joined)
+    return stack(joined)

@@ -30,6 +30,7 @@ BATCH_SIZE = 28
 CALL_BYTES = 2**23
 # On a GPU, where a call takes milliseconds, a share of its memory.
 GPU_SHARE = 128
+_STAGE_NAME = re.compile(r"code|stage_\d+|image")
 
 
 class Stage(keras.layers.Layer):
@@ -51,8 +52,8 @@ def list_stages(model: keras.Model) -> list[str]:
     """Returns the names of the model's stages in the order of data flow."""
     names = []
     for layer in model.layers:
-        is_named = re.fullmatch(r"code|stage_\d+|image", layer.name)
-        if is_named or isinstance(layer, Stage):
+        is_stage = isinstance(layer, Stage)
+        if is_stage or _STAGE_NAME.fullmatch(layer.name):
             names.append(layer.name)
     return names
 
@@ -91,8 +92,14 @@ def make_stage_model(
     inputs = model.inputs
     if len(inputs) == 1:
         inputs = inputs[0]
-    outputs = {name: model.get_layer(name).output for name in stages}
-    return keras.Model(inputs, outputs, name=f"{model.name}_stages")
+    outputs = {}
+    for name in stages:
+        outputs[name] = model.get_layer(name).output
+    return keras.Model(
+        inputs,
+        outputs,
+        name=f"{model.name}_stages",
+    )
 
 
 def make_model(
@@ -163,8 +170,9 @@ def evaluate_in_batches(
     num_batches = -(-num_points // batch_size)
     size = -(-num_points // num_batches)
     padding = num_batches * size - num_points
+    points = np.asarray(factors, np.float32)
     padded = np.pad(
-        np.asarray(factors, np.float32),
+        points,
         [(0, padding), (0, 0)],
         mode="edge",
     )
@@ -176,11 +184,15 @@ def evaluate_in_batches(
     # Filled batch by batch: joined at the end, they would take twice as much.
     results: dict[str, np.ndarray] = {}
     for start in range(0, len(padded), size):
-        rows = tf.constant(padded[start : start + size])
-        for name, value in fn(rows).items():
-            batch = np.asarray(value)  # `numpy` copies
+        rows = slice(start, start + size)
+        batch = fn(tf.constant(padded[rows]))
+        for name, tensor in batch.items():
+            values = np.asarray(tensor)  # `numpy` copies
             if name not in results:
-                shape = (len(padded), *batch.shape[1:])
-                results[name] = np.empty(shape, batch.dtype)
-            results[name][start : start + size] = batch
-    return {name: values[:num_points] for name, values in results.items()}
+                shape = (len(padded), *values.shape[1:])
+                results[name] = np.empty(shape, values.dtype)
+            results[name][rows] = values
+
+    for name, values in results.items():
+        results[name] = values[:num_points]
+    return results

@@ -34,9 +34,15 @@ class Limits:
         return f"{low}, {high}"
 
     def widen(self, values: Sequence[float]) -> "Limits":
-        """Returns the range; all numbers if one of the values is outside."""
-        is_inside = all(self.low <= value <= self.high for value in values)
-        return self if is_inside else REAL
+        """Returns the range; all numbers if one of the values is outside.
+
+        Args:
+            values: Numbers of single runs.
+        """
+        for value in values:
+            if not self.low <= value <= self.high:
+                return REAL
+        return self
 
     def link(self, value: float) -> float:
         """Maps a value inside the range to the scale without ends."""
@@ -65,13 +71,16 @@ class Limits:
         if math.isinf(self.low):
             return self.high - _exp(-place)
         share = 0.5 * (1 + math.tanh(place / 2))
-        return self.low + (self.high - self.low) * share
+        span = self.high - self.low
+        return self.low + span * share
 
     def derivative(self, value: float) -> float:
         """Returns the derivative of the link at a value inside the range."""
         if self == REAL:
             return 1.0
-        return 1 / (value - self.low) + 1 / (self.high - value)
+        above = value - self.low
+        below = self.high - value
+        return 1 / above + 1 / below
 
 
 REAL = Limits()
@@ -82,4 +91,7 @@ AT_MOST_ONE = Limits(high=1.0)
 
 
 def _exp(place: float) -> float:
-    return math.exp(place) if place < 709 else math.inf
+    """Computes the exponential; infinite where `math.exp` overflows."""
+    if place < 709:
+        return math.exp(place)
+    return math.inf

@@ -82,7 +82,8 @@ def compute_statistics(
 
 
 def compute_interval(
-    values: Sequence[float], limits: Limits = REAL
+    values: Sequence[float],
+    limits: Limits = REAL,
 ) -> tuple[float, float] | None:
     """Computes Student's 95 % interval of the mean, within the limits.
 
@@ -95,14 +96,15 @@ def compute_interval(
         spread is unknown.
     """
     sample = np.asarray(values, float)  # [n]
-    if len(sample) < 2 or np.ptp(sample) == 0:
+    count = len(sample)
+    if count < 2 or np.ptp(sample) == 0:
         return None
     from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 
     limits = limits.widen(sample.tolist())
     mean = sample.mean()
-    error = sample.std(ddof=1) / math.sqrt(len(sample))
-    width = stdtrit(len(sample) - 1, 0.975) * error
+    error = sample.std(ddof=1) / math.sqrt(count)
+    width = stdtrit(count - 1, 0.975) * error
     width *= limits.derivative(mean)
     place = limits.link(mean)
     low = limits.inverse_link(place - width)
@@ -155,11 +157,16 @@ def estimate_geometric(
     estimate = estimate_mean(logs)
     if estimate is None:
         return None
+    low = None
+    high = None
+    if estimate.low is not None and estimate.high is not None:
+        low = math.exp(estimate.low)
+        high = math.exp(estimate.high)
     return Statistics(
         mean=math.exp(estimate.mean),
         deviation=None,
-        low=None if estimate.low is None else math.exp(estimate.low),
-        high=None if estimate.high is None else math.exp(estimate.high),
+        low=low,
+        high=high,
         count=estimate.count,
     )
 
@@ -185,7 +192,8 @@ def estimate_share(
         return None
     count = statistics.count
     wins = round(statistics.mean * count)
-    interval = stats.binomtest(wins, count).proportion_ci(2 * LEVEL - 1)
+    test = stats.binomtest(wins, count)
+    interval = test.proportion_ci(2 * LEVEL - 1)
     return Statistics(
         mean=wins / count,
         deviation=None,
@@ -291,7 +299,9 @@ def compare_settings(
         compared = list(itertools.combinations(samples, 2))
         if pairs == "first":
             compared = compared[: len(samples) - 1]
-        family = [_make_pair(*pair, str(score)) for pair in compared]
+        family = []
+        for first, second in compared:
+            family.append(_make_pair(first, second, str(score)))
         adjusted = adjust_by_holm([row["p"] for row in family])
         for row, p_holm in zip(family, adjusted, strict=True):
             row["p_holm"] = p_holm
@@ -319,13 +329,20 @@ def _make_pair(
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Adjusts the p of a family by Holm; None where there is no test."""
-    tests = [(p, i) for i, p in enumerate(p_values) if p is not None]
+    tests = []
+    for index, p_value in enumerate(p_values):
+        if p_value is not None:
+            tests.append((p_value, index))
+    tests.sort()
+
     adjusted: list[float | None] = [None] * len(p_values)
+    num_left = len(tests)
     largest = 0.0
-    for rank, (p_value, index) in enumerate(sorted(tests)):
+    for p_value, index in tests:
         # Never below the one before, so that the order stays.
-        largest = max(largest, (len(tests) - rank) * p_value)
+        largest = max(largest, num_left * p_value)
         adjusted[index] = min(1.0, largest)
+        num_left -= 1
     return adjusted
 
 
@@ -384,7 +401,8 @@ def _test(differences: np.ndarray) -> float | None:
 
     if len(differences) < 2 or np.ptp(differences) == 0:
         return None  # their spread is unknown
-    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+    test = stats.ttest_1samp(differences, 0.0)
+    return float(test.pvalue)
 
 
 def format_rows(rows: Sequence[Sequence[Any]]) -> str:
@@ -392,7 +410,8 @@ def format_rows(rows: Sequence[Sequence[Any]]) -> str:
     lines = []
     for row in rows:
         cells = [str(cell).replace("|", r"\|") for cell in row]
-        lines.append(f"| {' | '.join(cells)} |\n")
+        text = " | ".join(cells)
+        lines.append(f"| {text} |\n")
     rule = "---|" * len(rows[0])
     lines.insert(1, f"|{rule}\n")
     return "".join(lines)
@@ -436,7 +455,8 @@ def _count(settings: Sequence[Mapping[str, Any]], *names: str) -> int:
     """Counts the combinations of values of some flags."""
     values = set()
     for setting in settings:
-        values.add(tuple(setting[name] for name in names))
+        combination = [setting[name] for name in names]
+        values.add(tuple(combination))
     return len(values)
 
 
@@ -509,7 +529,8 @@ def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
     low = None
     high = None
     if len(means) > 2:
-        width = stats.t.ppf(0.975, len(means) - 2) * line.stderr
+        quantile = stats.t.ppf(0.975, len(means) - 2)
+        width = quantile * line.stderr
         low = float(line.slope - width)
         high = float(line.slope + width)
     return PowerLaw(

@@ -68,15 +68,17 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_csv(path: Path) -> list[dict[str, str]]:
     """Reads a table; DamagedFileError if it is none or a row is cut off."""
     text = read_text(path)
+    buffer = io.StringIO(text, newline="")
     try:
-        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+        rows = list(csv.DictReader(buffer))
     except csv.Error as error:
         raise DamagedFileError(path, error) from error
 
-    # The reader marks missing and further cells of a row by None.
     is_whole = text.endswith("\n")
     for row in rows:
-        is_whole &= None not in row and None not in row.values()
+        # The reader marks missing and further cells of a row by None.
+        if None in row or None in row.values():
+            is_whole = False
     if not is_whole:
         raise DamagedFileError(path, "its rows are incomplete")
     return rows
@@ -95,22 +97,53 @@ def read_xz(path: Path) -> bytes:
     return content
 
 
-def write_xz(path: Path, content: bytes) -> bool:
-    """Compresses content to a file; returns False if it has it already."""
-    packed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+def write_xz(
+    path: Path,
+    content: bytes,
+) -> bool:
+    """Compresses content to a file.
+
+    Args:
+        path: The file.
+        content: What it will hold.
+
+    Returns:
+        False if the file has this content already.
+    """
+    packed = lzma.compress(
+        content,
+        preset=9 | lzma.PRESET_EXTREME,
+    )
     if path.exists() and path.read_bytes() == packed:
         return False
     write_bytes(path, packed)
     return True
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a text file in one step."""
-    write_bytes(path, text.encode("utf-8"))
+def write_text(
+    path: Path,
+    text: str,
+) -> None:
+    """Writes a text file in one step.
+
+    Args:
+        path: The file.
+        text: Its content, which is stored as UTF-8.
+    """
+    content = text.encode("utf-8")
+    write_bytes(path, content)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file in one step."""
+def write_bytes(
+    path: Path,
+    content: bytes,
+) -> None:
+    """Writes a file in one step.
+
+    Args:
+        path: The file.
+        content: Its content.
+    """
     with write_whole(path) as partial:
         partial.write_bytes(content)
 
@@ -122,9 +155,10 @@ def write_whole(path: Path) -> Iterator[Path]:
     Nobody can know its name before, and it replaces a link at `path`.
     """
     partial = path.with_name(make_partial_name() + path.suffix)
+    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        os.close(os.open(partial, how, 0o666))
+        descriptor = os.open(partial, how, 0o666)
+        os.close(descriptor)
         yield partial
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
@@ -138,7 +172,10 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def replace_folder(parent: Path, name: str) -> Iterator[Path]:
+def replace_folder(
+    parent: Path,
+    name: str,
+) -> Iterator[Path]:
     """Yields a new folder that replaces `parent / name` if all goes well.
 
     Args:
@@ -177,7 +214,8 @@ def remove(path: Path) -> None:
 def open_log(path: Path) -> BinaryIO:
     """Opens a file to append to. Raises OSError if it is a link."""
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-    return open(os.open(path, how, 0o666), "ab")
+    descriptor = os.open(path, how, 0o666)
+    return open(descriptor, "ab")
 
 
 def make_partial_name() -> str:
@@ -185,7 +223,10 @@ def make_partial_name() -> str:
     return f"{PARTIAL}{secrets.token_hex(8)}"
 
 
-def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def write_csv(
+    path: Path,
+    rows: Sequence[dict[str, Any]],
+) -> None:
     """Writes rows as a table.
 
     Args:
@@ -196,24 +237,45 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     columns: dict[str, None] = {}
     for row in rows:
         columns |= dict.fromkeys(row)
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer = csv.DictWriter(
+        text,
+        list(columns),
+        lineterminator="\n",
+    )
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
 
 
-def write_table(path: Path, table: "pd.DataFrame") -> None:
-    """Writes a table as CSV; cells without a value are empty."""
-    write_text(path, table.to_csv(index=False, lineterminator="\n"))
+def write_table(
+    path: Path,
+    table: "pd.DataFrame",
+) -> None:
+    """Writes a table as CSV.
+
+    Args:
+        path: The file.
+        table: The table; cells without a value are empty in the file.
+    """
+    text = table.to_csv(
+        index=False,
+        lineterminator="\n",
+    )
+    write_text(path, text)
 
 
 def check_run_folders(settings: Mapping[str, Any]) -> None:
     """Checks, from the parsed flags, both folders of a run or a sweep."""
+    name = settings["run_name"]
     for flag in ("log_dir", "export_dir"):
-        check_folder(flag, os.path.join(settings[flag], settings["run_name"]))
+        path = os.path.join(settings[flag], name)
+        check_folder(flag, path)
 
 
-def check_folder(flag: str, path: str) -> None:
+def check_folder(
+    flag: str,
+    path: str,
+) -> None:
     """Checks that a folder can be written or made.
 
     Args:
@@ -229,12 +291,17 @@ def check_folder(flag: str, path: str) -> None:
     nearest = Path(path).absolute()
     while not os.path.lexists(nearest):
         nearest = nearest.parent
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+    is_writable = os.access(nearest, os.W_OK | os.X_OK)
+    if not nearest.is_dir() or not is_writable:
         raise ConfigError(flag, "must name a folder that can be written", path)
 
 
 @contextlib.contextmanager
-def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
+def lock_folder(
+    folder: Path,
+    *,
+    wait: bool = False,
+) -> Iterator[None]:
     """Locks a folder during the block, or until the process dies.
 
     File systems without locks (Lustre, some of NFS) get a file that names the
@@ -277,8 +344,9 @@ def list_versions(folder: str | Path) -> list[Path]:
         return []
     versions = []
     for path in folder.iterdir():
+        name = path.name
         # `isdigit` accepts digits that `int` does not, such as ².
-        if path.name.isascii() and path.name.isdigit():
+        if name.isascii() and name.isdigit():
             versions.append(path)
     return sorted(versions, key=lambda path: int(path.name))
 
@@ -311,6 +379,7 @@ def add_version(
                 return last, False
             number = int(last.name) + 1
 
-        with replace_folder(folder, str(number)) as partial:
+        name = str(number)
+        with replace_folder(folder, name) as partial:
             write(partial)
-        return folder / str(number), True
+        return folder / name, True

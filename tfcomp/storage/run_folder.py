@@ -79,7 +79,10 @@ WORDS = (
 
 
 @contextlib.contextmanager
-def claim_run(config: RunConfig, header: str = "") -> Iterator[None]:
+def claim_run(
+    config: RunConfig,
+    header: str = "",
+) -> Iterator[None]:
     """Creates and locks the folder of a run, or takes it over to resume.
 
     Args:
@@ -173,10 +176,16 @@ def _find_problem(path: Path) -> str:
 
 def describe_resume(path: Path) -> str:
     """Returns the command that finishes or repairs a run in this folder."""
-    flags = str(path / FLAGS_FILE)
-    # The folder may have been moved since.
-    place = [f"--log_dir={path.parent}", f"--run_name={path.name}"]
-    return shlex.join(["tfcomp", "train", flags, *place, "--resume"])
+    command = [
+        "tfcomp",
+        "train",
+        str(path / FLAGS_FILE),
+        # The folder may have been moved since.
+        f"--log_dir={path.parent}",
+        f"--run_name={path.name}",
+        "--resume",
+    ]
+    return shlex.join(command)
 
 
 def read_flags(path: Path) -> dict[str, Any]:
@@ -198,22 +207,37 @@ def read_metrics(path: Path) -> dict[str, Any]:
     Raises:
         DamagedFileError: If it has no scores.
     """
-    metrics = files.read_json(path / METRICS_FILE)
+    file = path / METRICS_FILE
+    metrics = files.read_json(file)
     scores = select_scores(metrics).values()
     if not scores or not all(isinstance(entry, dict) for entry in scores):
-        raise DamagedFileError(path / METRICS_FILE, "it has no scores")
-    check_numbers(path / METRICS_FILE, metrics)
+        raise DamagedFileError(file, "it has no scores")
+    check_numbers(file, metrics)
     return metrics
 
 
-def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuses the content of a file that has texts in place of numbers."""
+def check_numbers(
+    path: Path,
+    content: Mapping[str, Any],
+) -> None:
+    """Refuses the content of a file that has texts in place of numbers.
+
+    Args:
+        path: The file, for errors.
+        content: Numbers at any depth.
+
+    Raises:
+        DamagedFileError: If a text stands where numbers do.
+    """
     for place, text in _list_texts(content):
         reason = f"{place} must be a number, got {text!r}"
         raise DamagedFileError(path, reason)
 
 
-def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+def _list_texts(
+    value: Any,
+    place: str = "",
+) -> Iterator[tuple[str, str]]:
     """Yields texts at any depth, with their path, as `ood/mse`."""
     if isinstance(value, str):
         yield place, value
@@ -221,11 +245,15 @@ def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
     parts: Mapping[Any, Any] = {}
     if isinstance(value, Mapping):
-        parts = {name: x for name, x in value.items() if name not in WORDS}
+        parts = value
     elif isinstance(value, list):
         parts = dict(enumerate(value))
     for name, inner in parts.items():
-        below = f"{place}/{name}" if place else str(name)
+        if name in WORDS:
+            continue
+        below = str(name)
+        if place:
+            below = f"{place}/{name}"
         yield from _list_texts(inner, below)
 
 
@@ -244,7 +272,11 @@ def read_history(path: Path) -> dict[int, dict[str, float]]:
     for row in rows:
         try:
             epoch = int(row.pop("epoch"))
-            history[epoch] = {tag: float(x) for tag, x in row.items() if x}
+            history[epoch] = {
+                tag: float(text)
+                for tag, text in row.items()
+                if text  # an epoch lacks what is not scored in it
+            }
         except KeyError:
             reason = "it has no column epoch"
             raise DamagedFileError(path, reason) from None
@@ -274,7 +306,11 @@ def is_finished(path: Path) -> bool:
 
 def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Returns the sets of scores of metrics: `id`, `ood`, `ood_plus` etc."""
-    return {k: v for k, v in metrics.items() if k.startswith(("id", "ood"))}
+    scores = {}
+    for name, entry in metrics.items():
+        if name.startswith(("id", "ood")):
+            scores[name] = entry
+    return scores
 
 
 def check_model(path: Path) -> None:
@@ -285,7 +321,10 @@ def check_model(path: Path) -> None:
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
 
-def find_runs(patterns: Sequence[str], flag: str = "runs") -> list[Path]:
+def find_runs(
+    patterns: Sequence[str],
+    flag: str = "runs",
+) -> list[Path]:
     """Returns folders of finished runs; prints those that cannot be read.
 
     Args:
@@ -295,8 +334,12 @@ def find_runs(patterns: Sequence[str], flag: str = "runs") -> list[Path]:
     Raises:
         ConfigError: If there is no pattern, or a pattern matches nothing.
     """
-    is_run = {FLAGS_FILE, METRICS_FILE}.issubset
-    return find_folders(patterns, is_run, _report_unreadable, flag)
+    return find_folders(
+        patterns,
+        is_wanted={FLAGS_FILE, METRICS_FILE}.issubset,
+        report=_report_unreadable,
+        flag=flag,
+    )
 
 
 def find_folders(
@@ -338,8 +381,15 @@ def find_folders(
     return sorted(folders)
 
 
-def match_paths(pattern: str, flag: str = "runs") -> list[str]:
+def match_paths(
+    pattern: str,
+    flag: str = "runs",
+) -> list[str]:
     """Returns the paths that match a pattern; one that exists is a path.
+
+    Args:
+        pattern: A path, with `*` or `**`.
+        flag: The flag that names it, for errors.
 
     Raises:
         ConfigError: If nothing matches, or the root of all folders does.
@@ -375,14 +425,19 @@ def list_published(source: str | Path = "") -> list[str]:
         True
     """
     folder = _find_folder(source)
-    files = folder.rglob(METRICS_FILE)
-    names = sorted(file.parent.relative_to(folder).as_posix() for file in files)
+    names = []
+    for file in folder.rglob(METRICS_FILE):
+        name = file.parent.relative_to(folder)
+        names.append(name.as_posix())
     if not names:
         raise RunError(f"no published models in {folder}")
-    return names
+    return sorted(names)
 
 
-def find_published(name: str, source: str | Path = "") -> Path:
+def find_published(
+    name: str,
+    source: str | Path = "",
+) -> Path:
     """Returns the folder of a published model.
 
     Args:
@@ -417,15 +472,19 @@ def _report_unreadable(error: OSError) -> None:
         print(f"left out: {describe_refusal(error)}", file=sys.stderr)
 
 
-def _check_owner(path: Path, config: RunConfig) -> None:
+def _check_owner(
+    path: Path,
+    config: RunConfig,
+) -> None:
     """Raises a RunError if a folder is not for this run to use."""
     if not (path / FLAGS_FILE).exists():
         # Hidden ones are of systems, or unfinished ones of a killed process.
         for file in path.glob("[!.]*"):
-            if file.name != "lost+found":
-                rule = "must be new or name a run"
-                reason = f"{path} holds something else ({file.name})"
-                raise RunError(f"--run_name {rule}, {reason}")
+            if file.name == "lost+found":
+                continue
+            rule = "must be new or name a run"
+            reason = f"{path} holds something else ({file.name})"
+            raise RunError(f"--run_name {rule}, {reason}")
         return
 
     try:

@@ -15,4 +15,10 @@ from tfcomp.tables.read import (
     read_runs,
 )
 
-__all__ = ["Results", "Sweep", "load_sweep", "read_results", "read_runs"]
+__all__ = [
+    "Results",
+    "Sweep",
+    "load_sweep",
+    "read_results",
+    "read_runs",
+]

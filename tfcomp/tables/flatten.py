@@ -65,11 +65,12 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     flags = dict(get_defaults())
     origin = {}
     for line in text.splitlines():
+        content = line[2:]
         if line.startswith("# "):
-            name, _, value = line[2:].partition(": ")
+            name, _, value = content.partition(": ")
             origin[name] = value
         elif line.startswith("--"):
-            name, _, value = line[2:].partition("=")
+            name, _, value = content.partition("=")
             flags[name] = parse_value(name, value)
     return flags, origin
 
@@ -84,18 +85,30 @@ def hash_setting(
         flags: Of the run.
         seed: Its seed, to tell runs of one setting apart; None for the setting.
     """
-    # Without defaults: flags that a later version adds change no hash.
+    defaults = get_defaults()
     deciding = []
     for name, value in sorted(flags.items()):
-        is_default = value == get_defaults().get(name)
-        is_retired = f"--{name}={value}".lower() in RETIRED
-        if not (is_default or is_retired or name in UNIMPORTANT):
-            deciding.append((name, value))
+        # Without defaults: flags that a later version adds change no hash.
+        is_default = value == defaults.get(name)
+        is_unimportant = name in UNIMPORTANT
+        if is_default or is_unimportant or _is_retired(name, value):
+            continue
+        deciding.append((name, value))
 
     text = repr(deciding)
     if seed is not None:
         text = repr((deciding, seed))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(text.encode())
+    return digest.hexdigest()[:16]
+
+
+def _is_retired(
+    name: str,
+    value: Any,
+) -> bool:
+    """Returns True for a flag of an earlier version that changes nothing."""
+    line = f"--{name}={value}"
+    return line.lower() in RETIRED
 
 
 class Run(NamedTuple):
@@ -137,22 +150,26 @@ def describe_run(
         origin: Versions and machine, by name of `ORIGIN`.
         measured: The version that measured it; empty if it is not measured.
     """
+    seed = flags["seed"]
+    _, _, name = folder.rpartition("/")
     row = {
-        "run": hash_setting(flags, flags["seed"]),
-        "name": folder.rpartition("/")[2],
+        "run": hash_setting(flags, seed),
+        "name": name,
         "study": study,
         "folder": folder,
         "setting": hash_setting(flags),
-        "seed": flags["seed"],
-        "round": min(flags["seed"] // 100, 2),
+        "seed": seed,
+        "round": min(seed // 100, 2),
     }
     hidden = {*LOCATION_FLAGS, "seed"}
     for name, value in flags.items():
-        is_retired = f"--{name}={value}".lower() in RETIRED
-        if not is_retired and name not in hidden:
-            row[name] = value
+        if name in hidden or _is_retired(name, value):
+            continue
+        row[name] = value
+    if origin is None:
+        origin = {}
     for name in ORIGIN:
-        row[name] = (origin or {}).get(name, "")
+        row[name] = origin.get(name, "")
     row[MEASURED] = measured
     return row
 
@@ -173,17 +190,22 @@ def list_numbers(
         trained.update(scores)
         for name, value in _walk(scores):
             yield END, ALL, stage, name, value
+
     for part, scores in metrics.items():
+        if part == "layers" or part in SKIPPED:
+            continue
+        subset = ALL
+        prefix = part
         if part.startswith(("id", "ood")):
-            for name, value in _walk(scores):
-                yield END, part, "", name, value
-        elif part != "layers" and part not in SKIPPED:
-            for name, value in _walk(scores, part):
-                yield END, ALL, "", name, value
+            subset = part
+            prefix = ""
+        for name, value in _walk(scores, prefix):
+            yield END, subset, "", name, value
 
     stages = measures.get("stages") or []
     for stage, name, value in _list_measures(measures, stages):
-        if not stage or name not in trained:
+        is_repeated = stage and name in trained
+        if not is_repeated:
             yield END, ALL, stage, name, value
     start = measures.get("start") or {}
     for stage, name, value in _list_measures(start, stages):
@@ -203,18 +225,21 @@ def _list_measures(
     for name, value in measures.items():
         if name in SKIPPED:
             continue
-        is_list = isinstance(value, list) and name not in PLACES
-        if is_list and len(value) == len(stages):
+        is_list = isinstance(value, list)
+        is_place = name in PLACES
+        if is_list and not is_place and len(value) == len(stages):
             for stage, number in zip(stages, value, strict=True):
                 yield stage, name, _to_float(number)
-        else:
-            for path, number in _walk(value, name):
-                yield "", path, number
+            continue
+        for path, number in _walk(value, name):
+            yield "", path, number
 
 
 def list_history(path: Path) -> Iterator[Row]:
     """Lists the numbers of each epoch in a `history.csv`."""
-    for epoch, row in read_history(path).items():
+    history = read_history(path)
+    for epoch, row in history.items():
+        when = f"epoch {epoch}"
         for tag, value in row.items():
             if math.isnan(value):
                 continue
@@ -222,7 +247,7 @@ def list_history(path: Path) -> Iterator[Row]:
             if not subset.startswith(("id", "ood")):
                 subset = ALL
                 name = tag
-            yield f"epoch {epoch}", subset, "", name, value
+            yield when, subset, "", name, value
 
 
 def _walk(
@@ -243,7 +268,9 @@ def _walk(
     if not isinstance(value, Mapping):
         return
     for part, inner in value.items():
-        path = f"{name}/{part}" if name else str(part)
+        path = str(part)
+        if name:
+            path = f"{name}/{part}"
         yield from _walk(inner, path)
 
 

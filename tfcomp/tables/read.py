@@ -53,7 +53,8 @@ class Results:
                 [],
                 columns=flatten.IDENTITY,
             )
-        return pd.DataFrame([run.row for run in self.loaded])
+        rows = [run.row for run in self.loaded]
+        return pd.DataFrame(rows)
 
     @functools.cached_property
     def numbers(self) -> DataFrame:
@@ -62,8 +63,9 @@ class Results:
 
         rows = []
         for run in self.loaded:
+            key = run.row["run"]
             for row in run.numbers:
-                rows.append((run.row["run"], *row))
+                rows.append((key, *row))
         table = pd.DataFrame(
             rows,
             columns=[*KEYS, "value"],
@@ -73,9 +75,11 @@ class Results:
     @functools.cached_property
     def scores(self) -> DataFrame:
         """Numbers at the end [runs, paths]: `ood/mse`, `layers/image/probe`."""
-        table = self.numbers[self.numbers["when"] == END]
+        is_last = self.numbers["when"] == END
+        table = self.numbers[is_last]
         stage_path = "layers/" + table["stage"] + "/" + table["name"]
-        path = _join_path(table).where(table["stage"] == "", stage_path)
+        has_no_stage = table["stage"] == ""
+        path = _join_path(table).where(has_no_stage, stage_path)
         table = table.assign(path=path)
         wide = table.pivot(
             index="run",
@@ -95,8 +99,10 @@ class Results:
 
 def _join_path(numbers: DataFrame) -> Series:
     """Joins the names of numbers with their subset, as `ood/mse`."""
-    joined = numbers["subset"] + "/" + numbers["name"]
-    return joined.where(numbers["subset"] != flatten.ALL, numbers["name"])
+    subset = numbers["subset"]
+    name = numbers["name"]
+    joined = subset + "/" + name
+    return joined.where(subset != flatten.ALL, name)
 
 
 def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
@@ -126,7 +132,8 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
         >>> len(ood), round(float(ood["value"].median()), 2)
         (40, 0.84)
     """
-    results = read_finished([str(path) for path in paths])
+    patterns = [str(path) for path in paths]
+    results = read_finished(patterns)
     return results.runs, results.numbers
 
 
@@ -145,7 +152,8 @@ class Sweep:
             columns=list(flatten.NO_FLAGS),
             errors="ignore",
         )
-        return list(flags.columns[flags.nunique(dropna=False) > 1])
+        varies = flags.nunique(dropna=False) > 1
+        return list(flags.columns[varies])
 
     def to_frame(self, kind: str = "runs") -> DataFrame:
         """Makes a table of varying settings, seeds, and numbers at the end.
@@ -163,32 +171,33 @@ class Sweep:
         if kind not in ("runs", "stages"):
             raise ValueError(f"kind must be runs or stages, got {kind!r}")
 
-        numbers = self.numbers[self.numbers["when"] == END]
-        is_stage = numbers["stage"] != ""
+        is_last = self.numbers["when"] == END
+        is_stage = self.numbers["stage"] != ""
         index = ["run"]
         if kind == "stages":
             index.append("stage")
-        numbers = numbers[is_stage == (kind == "stages")]
+            numbers = self.numbers[is_last & is_stage]
+        else:
+            numbers = self.numbers[is_last & ~is_stage]
         numbers = numbers.assign(path=_join_path(numbers))
-        # In the order of the data flow.
-        wide = numbers.set_index([*index, "path"])["value"].unstack(sort=False)
+        values = numbers.set_index([*index, "path"])["value"]
+        wide = values.unstack(sort=False)  # in the order of the data flow
         wide = wide.reset_index().rename_axis(columns=None)
 
-        settings = self.runs[
-            [
-                "run",
-                *self.varied,
-                "seed",
-                "folder",
-            ]
+        columns = [
+            "run",
+            *self.varied,
+            "seed",
+            "folder",
         ]
-        table = settings.merge(
+        table = self.runs[columns].merge(
             wide,
             on="run",
             how="left",
             suffixes=(" (flag)", ""),  # a metric of users may be called rank
         )
-        return table.drop(columns="run").rename(columns={"folder": "run"})
+        table = table.drop(columns="run")
+        return table.rename(columns={"folder": "run"})
 
 
 def load_sweep(path: str | Path) -> Sweep:
@@ -210,8 +219,14 @@ def load_sweep(path: str | Path) -> Sweep:
     if not trials.is_dir():
         rule = f"has no folder {TRIALS}; for a run, use tfcomp.load_run"
         raise RunError(f"path must be a sweep folder, {folder} {rule}")
-    runs, numbers = read_runs(glob.escape(str(trials)))
-    return Sweep(folder, runs, numbers)
+
+    pattern = glob.escape(str(trials))
+    runs, numbers = read_runs(pattern)
+    return Sweep(
+        path=folder,
+        runs=runs,
+        numbers=numbers,
+    )
 
 
 def read_finished(
@@ -229,13 +244,11 @@ def read_finished(
     """
     results = read_results(patterns, history)
     if not results.loaded:
-        why = f" ({results.notes[0]})" if results.notes else ""
-        rule = f"must match at least one finished run{why}"
-        raise ConfigError(
-            "runs",
-            rule,
-            ",".join(patterns),
-        )
+        rule = "must match at least one finished run"
+        if results.notes:
+            rule += f" ({results.notes[0]})"
+        value = ",".join(patterns)
+        raise ConfigError("runs", rule, value)
     print_left_out(results.notes)
     return results
 
@@ -262,8 +275,9 @@ def read_results(
     """
     notes: list[str] = []
     runs: list[Run] = []
+    excluded = set(without)
     for folder in run_folder.find_runs(patterns):
-        if not set(without).isdisjoint(folder.parents):
+        if not excluded.isdisjoint(folder.parents):
             continue
         try:
             run = read_run(folder, history)
@@ -272,9 +286,11 @@ def read_results(
             continue
         notes += run.notes
         runs.append(run)
+
     for pack in find_packs(patterns):
         runs += read_pack(pack)
-    return Results(_leave_out_repeats(runs, notes), notes)
+    distinct = _leave_out_repeats(runs, notes)
+    return Results(distinct, notes)
 
 
 def read_run(
@@ -295,7 +311,8 @@ def read_run(
         ValueError: If a flag has no value of its type.
     """
     notes: list[str] = []
-    flags, origin = flatten.parse_run_flags(run_folder.read_flags_text(folder))
+    text = run_folder.read_flags_text(folder)
+    flags, origin = flatten.parse_run_flags(text)
     metrics = run_folder.read_metrics(folder)
     measures = metrics.get("measures") or {}
     study = folder.name
@@ -311,16 +328,20 @@ def read_run(
     numbers = list(flatten.list_numbers(metrics, measures))
     if history:
         numbers += _read_epochs(folder, notes)
+    flagfile = folder / run_folder.FLAGS_FILE
     return Run(
         row,
         numbers,
         own_metrics=metrics.get(OWN_METRICS, {}),
-        age=os.stat(folder / run_folder.FLAGS_FILE).st_mtime,
+        age=flagfile.stat().st_mtime,
         notes=notes,
     )
 
 
-def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
+def _read_epochs(
+    folder: Path,
+    notes: list[str],
+) -> list[Row]:
     """Reads the numbers of epochs; adds a note if damaged."""
     path = folder / run_folder.HISTORY_FILE
     if not path.exists():
@@ -337,13 +358,18 @@ def _leave_out_repeats(
     notes: list[str],
 ) -> list[Run]:
     """Keeps distinct runs, the newest or with measures; adds notes."""
-    by_age = sorted(
-        runs, key=lambda run: (run.age, bool(run.row[flatten.MEASURED]))
-    )
-    newest = {run.row["run"]: run for run in by_age}
+
+    def find_rank(run: Run) -> tuple[float, bool]:
+        is_measured = bool(run.row[flatten.MEASURED])
+        return run.age, is_measured
+
+    newest = {}
+    for run in sorted(runs, key=find_rank):
+        newest[run.row["run"]] = run
     distinct = []
     for run in runs:
-        best = newest[run.row["run"]]
+        key = run.row["run"]
+        best = newest[key]
         if run is best:
             distinct.append(run)
         else:
@@ -359,14 +385,16 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
 
     paths: list[Path] = []
     for pattern in patterns:
-        matches = glob.iglob(
-            os.path.expanduser(pattern),
-            recursive=True,
-        )
+        pattern = os.path.expanduser(pattern)
+        matches = glob.iglob(pattern, recursive=True)
         paths += map(Path, matches)
     for folder in run_folder.find_folders(patterns, has_pack):
         paths += folder.iterdir()
-    packs = {path.resolve() for path in paths if has_pack({path.name})}
+
+    packs = set()
+    for path in paths:
+        if path.name.endswith(PACK_ENDING):
+            packs.add(path.resolve())
     return sorted(packs)
 
 
@@ -379,26 +407,35 @@ def read_pack(path: Path) -> list[Run]:
     study = path.name.removesuffix(PACK_ENDING)
     try:
         text = files.read_xz(path).decode()
-        head, *lines = csv.reader(
-            io.StringIO(text, newline=""),
-            strict=True,
-        )
+        buffer = io.StringIO(text, newline="")
+        head, *lines = csv.reader(buffer, strict=True)
         missing = {"name", "seed"}.difference(head)
         if missing:
             raise ValueError(f"it has no column {min(missing)}")
 
         runs = {}
         for line in lines:
-            run = _restore(
-                study,
-                dict(zip(head, line, strict=True)),
-            )
-            if run.row["run"] in runs:
+            cells = dict(zip(head, line, strict=True))
+            run = _restore(study, cells)
+            key = run.row["run"]
+            if key in runs:
                 raise ValueError("it has a run twice")
-            runs[run.row["run"]] = run
+            runs[key] = run
     except (OSError, ValueError, csv.Error) as error:
         raise DamagedFileError(path, error) from error
     return list(runs.values())
+
+
+def _parse_number(
+    column: str,
+    text: str,
+) -> Row:
+    """Parses a cell of a pack with its column, as `end|ood||mse`."""
+    when, subset, stage, name = column.split("|", 3)
+    value = math.nan
+    if text != NULL:
+        value = float(text)
+    return when, subset, stage, name, value
 
 
 def _restore(
@@ -415,14 +452,15 @@ def _restore(
     numbers = []
     no_flags = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
     for column, text in cells.items():
-        if "|" in column:
-            if text:
-                value = math.nan if text == NULL else float(text)
-                when, subset, stage, name = column.split("|", 3)
-                numbers.append((when, subset, stage, name, value))
-        elif column not in no_flags:
-            if text or column in flags:  # a run lacks flags of other versions
-                flags[column] = flatten.parse_value(column, text)
+        if column in no_flags:
+            continue
+        is_number = "|" in column
+        if is_number and text:
+            number = _parse_number(column, text)
+            numbers.append(number)
+        # A run lacks flags of other versions.
+        elif not is_number and (text or column in flags):
+            flags[column] = flatten.parse_value(column, text)
 
     flags["seed"] = int(cells["seed"])
     row = flatten.describe_run(

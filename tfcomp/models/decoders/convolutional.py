@@ -310,13 +310,21 @@ def list_doublings(
 ) -> tuple[list[int], list[int]]:
     """Plans the maps of `build_deconvolution`, each twice as large.
 
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
+
     Returns:
         Rows and columns of the first map, and the channels of all maps.
     """
     rows, columns, channels = dataset.image_shape
-    doublings = math.ceil(math.log2(min(rows, columns) / FIRST_SIDE))
+    shorter = min(rows, columns)
+    doublings = math.ceil(math.log2(shorter / FIRST_SIDE))
     count = max(1, doublings)
-    first_size = [math.ceil(side / 2**count) for side in (rows, columns)]
+    first_size = [
+        math.ceil(rows / 2**count),
+        math.ceil(columns / 2**count),
+    ]
 
     half = max(1, config.model.width // 2)
     first = config.model.width
@@ -324,5 +332,7 @@ def list_doublings(
         first = half
     filters = [first]
     if count > 1:
-        filters = [first, first] + [half] * (count - 2)
+        filters.append(first)
+    for _ in range(count - 2):
+        filters.append(half)
     return first_size, [*filters, channels]

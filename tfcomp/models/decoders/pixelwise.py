@@ -33,6 +33,10 @@ def choose_patch(
     Without `--patch_size` it is the smallest divisor of both sides of the
     image that leaves at most 784 tokens.
 
+    Args:
+        config: The run.
+        dataset: Its data, which have the size of images.
+
     Raises:
         ConfigError: If `--patch_size` does not divide both sides.
     """
@@ -41,14 +45,16 @@ def choose_patch(
     divisors = [d for d in range(1, side + 1) if side % d == 0]
 
     patch_size = config.model.patch_size
-    if patch_size:
-        if patch_size not in divisors:
-            rule = f"must be 0, or one of {', '.join(map(str, divisors))}"
-            raise ConfigError("patch_size", rule, patch_size)
+    if patch_size in divisors:
         return patch_size
+    if patch_size:
+        choices = ", ".join(map(str, divisors))
+        rule = f"must be 0, or one of {choices}"
+        raise ConfigError("patch_size", rule, patch_size)
 
     for divisor in divisors:
-        if rows * columns // divisor**2 <= MAX_TOKENS:
+        num_tokens = rows * columns // divisor**2
+        if num_tokens <= MAX_TOKENS:
             return divisor
     return side
 
@@ -243,17 +249,18 @@ def build_transformer(
         dtype="float32",
         name="pixels",
     )
-    drawn = draw(hidden)
+    pixels = draw(hidden)
     if side > 1:
-        patches = (down, across, side, side, channels)
-        drawn = layers.Reshape(patches, dtype="float32")(drawn)
-        drawn = layers.Permute((1, 3, 2, 4, 5), dtype="float32")(drawn)
+        shape = (down, across, side, side, channels)
+        split = layers.Reshape(shape, dtype="float32")
+        arrange = layers.Permute((1, 3, 2, 4, 5), dtype="float32")
+        pixels = arrange(split(pixels))
     image = layers.Reshape(
         dataset.image_shape,
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, image(drawn), name="transformer")
+    return keras.Model(factors, image(pixels), name="transformer")
 
 
 def _add_encoder_layer(
@@ -270,7 +277,8 @@ def _add_encoder_layer(
     attended = layers.Add()([tokens, attend(tokens, tokens)])
     attended = layers.LayerNormalization(epsilon=1e-5)(attended)
 
-    hidden = layers.Dense(4 * width, activation="relu")(attended)
+    expand = layers.Dense(4 * width, activation="relu")
+    hidden = expand(attended)
     hidden = layers.Dense(width)(hidden)
     hidden = layers.Add()([attended, hidden])
     normalize = layers.LayerNormalization(
