@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tfcomp.config import run_config
-from tfcomp.config.command import format_help
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import DataConfig, RunConfig, make_config
 from tfcomp.config.run_flags import (
@@ -288,12 +287,3 @@ def test_runs_are_the_value_of_their_flag() -> None:
     without = make_flags({"again": (False, "Again.")})
     with pytest.raises(RunError, match="flags start with --"):
         parse_flags(["--again", "x"], without)
-
-
-def test_help_has_every_flag_once() -> None:
-    values = make_flags({"grid": ([], "Axes.")}, define_run_flags())
-    lines = format_help("Does.", values).splitlines()
-    flags = [line[4:].partition("=")[0] for line in lines if line[:4] == "  --"]
-    assert sorted(flags) == sorted([*values, "flagfile"])
-    titles = [line for line in lines if line.endswith(":") and line[0] != " "]
-    assert titles == ["Flags:", "Data:", "Model:", "Training:", "Output:"]

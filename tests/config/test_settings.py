@@ -51,10 +51,9 @@ class Ruled(Settings):
 def test_rules(name: str, value: object, rule: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Ruled(**{name: value})
-    error = caught.value
-    assert (error.name, error.rule, error.value) == (name, rule, value)
-    assert str(error).startswith(f"--{name} {rule}, got {value!r}"[:200])
-    assert len(str(error)) < 300
+    message = f"--{name} {rule}, got {value!r}"
+    assert str(caught.value).startswith(message[:200])
+    assert len(str(caught.value)) < 300
 
 
 # Settings of plugins
@@ -147,8 +146,6 @@ def test_name_of_another_flag(plugin: Path) -> None:
         run_flags.parse_config([PLUGIN])
 
 
-def test_help_lists_them(
-    plugin: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_lists_them(plugin: Path, capsys: pytest.CaptureFixture) -> None:
     assert train.main(["train", PLUGIN, "--help"]) == 0
     assert "--petals=5" in capsys.readouterr().out

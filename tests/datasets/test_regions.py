@@ -11,7 +11,7 @@ from tests.datasets.own_tables import make_space
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.published import PUBLISHED
-from tfcomp.datasets.regions import REGIONS, parse_region
+from tfcomp.datasets.regions import parse_region
 
 
 def make_named(name: str, *names: str) -> Factor:
@@ -143,16 +143,6 @@ def test_bad_spec_names_flag_rule_and_value(spec: str, rule: str) -> None:
     assert rule in error.value.rule
     assert error.value.name == "region"
     assert error.value.value == spec
-
-
-def test_user_registers_a_region() -> None:
-    def make_checkers(arguments: str, space: FactorSpace):
-        return lambda values: values.sum(axis=1) % 2 == 0
-
-    REGIONS.register("checkers_for_this_test", make_checkers)
-    region = parse_region("checkers_for_this_test:any", TWO)
-    assert region.spec == "checkers_for_this_test:any"
-    assert region.contains(TWO.grid()).sum() == 72
 
 
 EVEN = {
