@@ -112,11 +112,13 @@ def test_bad_flags_are_one_line_each(working_folder: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     answers, heavy, files = json.loads(result.stdout.splitlines()[-1])
-    assert (heavy, files) == ([], [])
+    assert heavy == []
+    assert files == []
     pairs = zip(BAD_FLAGS.items(), answers, strict=True)
     for (flags, message), (status, text) in pairs:
         assert status == 2, flags
-        assert text.startswith("error: ") and message in text
+        assert text.startswith("error: ")
+        assert message in text
         assert text.index("\n") == len(text) - 1
 
 
@@ -167,7 +169,8 @@ def test_repeating_a_resumed_run_does_not_resume(flag: str) -> None:
 def test_home_of_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/of/mine")
     config = parse_config(["--log_dir=~/logs", "--run_name=~"])
-    assert (config.log_dir, config.run_name) == ("/home/of/mine/logs", "~")
+    assert config.log_dir == "/home/of/mine/logs"
+    assert config.run_name == "~"
 
 
 # Flagfiles
@@ -274,7 +277,8 @@ def test_shipped_flagfiles_describe_what_their_command_can_start(
 )
 def test_flags_override_a_flagfile_wherever_it_stands(line: str) -> None:
     settings = parse_flags(line.split(), define_run_flags())
-    assert (settings["run_name"], settings["depth"]) == ("smoke", 3)
+    assert settings["run_name"] == "smoke"
+    assert settings["depth"] == 3
     assert settings["resume"] is False
 
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -56,7 +57,7 @@ def test_interpolation(rng: np.random.Generator) -> None:
 
     for n, place in np.ndindex(2, 40):
         expected = read_slowly(logits[n], x[n, place], y[n, place])
-        assert samples[n, place] == pytest.approx(expected, abs=1e-5)
+        assert samples[n, place] == approx(expected, abs=1e-5)
 
 
 def render_arrow(**pose: float) -> np.ndarray:
@@ -86,7 +87,7 @@ def test_a_pose_moves_turns_and_scales() -> None:
     plain = render_arrow(size=half)
     x, y = find_center(plain)
     assert x > 8
-    assert y == pytest.approx(7.5, abs=0.1)
+    assert y == approx(7.5, abs=0.1)
 
     moved = render_arrow(size=half, x=0.25, y=-0.5)
     assert_allclose(find_center(moved), [x + 2, y - 4], atol=0.05)
@@ -100,7 +101,7 @@ def test_a_pose_moves_turns_and_scales() -> None:
     assert_allclose(find_center(both), [9.5, x], atol=0.05)
 
     small = render_arrow(size=np.log(0.25))
-    assert small.sum() == pytest.approx(plain.sum() / 4, rel=0.1)
+    assert small.sum() == approx(plain.sum() / 4, rel=0.1)
 
 
 def test_what_is_in_front_covers_what_is_behind() -> None:
@@ -128,7 +129,7 @@ def test_blur_keeps_the_sum_and_none_is_the_image() -> None:
     sums = wide.sum(axis=(1, 2))
     assert_allclose(sums, [[1, 3]], rtol=1e-3)
     ratio = wide[0, 12, 12, 1] / wide[0, 12, 10, 1]
-    assert ratio == pytest.approx(np.exp(-0.5), rel=1e-4)
+    assert ratio == approx(np.exp(-0.5), rel=1e-4)
     assert_allclose(sharp, image, atol=1e-6)
 
 
@@ -191,7 +192,7 @@ def test_the_shortest_description_is_chosen(
     shortest = np.sort(length)[:2]
     assert_allclose(length[left], shortest, rtol=1e-5)
     chosen = int(layer.chosen.numpy())
-    assert length[chosen] == pytest.approx(length.min(), rel=1e-5)
+    assert length[chosen] == approx(length.min(), rel=1e-5)
 
     # Later, none of those that were given up comes back.
     kept_errors = errors[left]

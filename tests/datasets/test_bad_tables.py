@@ -46,7 +46,6 @@ def assert_is_one_line(error: pytest.ExceptionInfo, path: Path) -> None:
 NOT_A_NUMBER = np.where(CLASSES == 2, np.nan, CLASSES)
 BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
     ({"classes": None}, "members"),
-    ({"images": None}, "members"),
     ({"classes": CLASSES[:-1]}, "23"),
     ({"classes": NOT_A_NUMBER}, "image 16"),
     ({"values": NOT_A_NUMBER}, "class 2"),
@@ -58,9 +57,7 @@ BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
     ({"kinds": ["round", "ordered", "ordered"]}, "kinds of shape"),
     ({"kinds": ["ordered", "periodic:no", "ordered"]}, "period"),
     ({"levels": ["a,b\x7f,c", "", ""]}, "printable"),
-    ({"levels": ["a,b", "", ""]}, "levels of shape"),
     ({"sizes": [3, 2, 3]}, "sizes of x"),
-    ({"sizes": [1e9, 2, 4]}, "sizes of shape"),
     *[({name: np.array(5)}, name) for name in OPTIONS],
 ]
 
@@ -169,7 +166,6 @@ BAD_ARRAYS: dict[str, tuple[Any, Any, str]] = {
     "NaN": (np.where(UNIT > 0.99, np.nan, UNIT), CLASSES, "finite"),
     "huge class": (IMAGES, CLASSES * 10**6, "counted from 0"),
     "-1 to 1": (2 * UNIT - 1, CLASSES, "0 to 1"),
-    "floats to 255": (255 * UNIT, CLASSES, "0 to 1"),
     "negative": (IMAGES.astype(int) - 200, CLASSES, "images"),
     "17 bits": (IMAGES.astype(int) * 1000, CLASSES, "16 bits"),
     "equal": (np.ones_like(IMAGES), CLASSES, "differ"),

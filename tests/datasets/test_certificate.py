@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from pytest import approx
 
 import tfcomp
 from tests.datasets.own_tables import make_data
@@ -99,10 +100,10 @@ def test_published_splits_of_sprites(
 
     orders = [summary[order] for order in "123"]
     certified = [order["certified"] for order in orders]
-    assert certified == pytest.approx(shares, abs=1e-4)
+    assert certified == approx(shares, abs=1e-4)
     assert [order["missing_rank"] for order in orders[:2]] == missing_ranks
     bounds = [orders[0]["noise_mean"], orders[0]["noise_max"]]
-    assert bounds == pytest.approx(noise, abs=0.06)
+    assert bounds == approx(noise, abs=0.06)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -134,8 +135,8 @@ def test_stripes_determine_sums_of_their_effects() -> None:
     assert first["certified"] == 1
     assert first["missing_rank"] == 0
     # The sum of two images, one of x and one of y.
-    assert first["noise_mean"] == pytest.approx(2)
-    assert first["noise_max"] == pytest.approx(2)
+    assert first["noise_mean"] == approx(2)
+    assert first["noise_max"] == approx(2)
     assert summary["2"]["certified"] == 0
 
 
@@ -167,8 +168,8 @@ def test_training_images_from_the_others(order: int) -> None:
     sums = design @ rng.normal(size=(design.shape[1], 7))
 
     expected = slow_leave_one_out(train, noise, order)
-    assert explain_images(train, noise, order) == pytest.approx(expected)
-    assert explain_images(train, sums, order) == pytest.approx(1)
+    assert explain_images(train, noise, order) == approx(expected)
+    assert explain_images(train, sums, order) == approx(1)
     # Of as many effects as images nothing can be told.
     assert explain_images(train, noise, 3) is None
 
@@ -200,10 +201,10 @@ def test_narrow_bumps_light_one_pixel_each(
     region: str, combinations: float, values: float
 ) -> None:
     coverage = measure(f"--region={region}")
-    assert coverage["combinations"] == pytest.approx(combinations)
-    assert coverage["values"] == pytest.approx(values)
+    assert coverage["combinations"] == approx(combinations)
+    assert coverage["values"] == approx(values)
     # A bump of this width changes its neighbors by less than 4 in 1000.
-    assert coverage["pixels"] == pytest.approx(combinations)
+    assert coverage["pixels"] == approx(combinations)
 
 
 def test_pixels_of_faint_images_count(rng: np.random.Generator) -> None:
@@ -223,7 +224,7 @@ def test_combinations_of_the_region_count_if_trained(
     num_train: int, expected: float
 ) -> None:
     flags = f"--region=square:4-7 --train_all --num_train={num_train}"
-    assert measure(flags)["combinations"] == pytest.approx(expected)
+    assert measure(flags)["combinations"] == approx(expected)
 
 
 @pytest.mark.parametrize("points", [64, 0])
@@ -231,7 +232,7 @@ def test_combinations_are_those_of_the_whole_grid(points: int) -> None:
     """However few of them are scored, half of them OOD on purpose."""
     flags = f"--region=orthotopic:1 --eval_points={points}"
     coverage = measure_coverage(make_data(f"{SPRITES} {flags}"))
-    assert coverage["combinations"] == pytest.approx(4 / 9)
+    assert coverage["combinations"] == approx(4 / 9)
 
 
 def test_columns_of_a_design_are_counted_up_to_a_limit() -> None:

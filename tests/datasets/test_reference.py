@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pytest import approx
 
 import tfcomp
 from tests.datasets.own_tables import make_data
@@ -46,9 +47,9 @@ def test_the_mean_training_image_scores_one(
 
     scores = score(images, mean).scores
 
-    assert scores["id"]["relative_mse"] == pytest.approx(1, abs=0.02)
-    assert scores["ood"]["relative_mse"] == pytest.approx(1, abs=0.02)
-    assert scores["id"]["r2"] == pytest.approx(0, abs=1e-6)
+    assert scores["id"]["relative_mse"] == approx(1, abs=0.02)
+    assert scores["ood"]["relative_mse"] == approx(1, abs=0.02)
+    assert scores["id"]["r2"] == approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize(

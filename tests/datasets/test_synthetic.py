@@ -73,7 +73,10 @@ def compute_share(distance: float) -> float:
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_images_against_their_definition(name: str) -> None:
     dataset = make_data(f"composed --composition={name}")
-    x_a, y_a, x_b, y_b = 5.2, 7.1, 9.3, 8.4
+    x_a = 5.2
+    y_a = 7.1
+    x_b = 9.3
+    y_b = 8.4
 
     images = dataset.render_array(np.float32([[x_a, y_a, x_b, y_b]]))
 

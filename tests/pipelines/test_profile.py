@@ -37,7 +37,8 @@ def test_profile_is_a_string_with_its_flags(
     # Without the flagfiles, which another machine does not have.
     flags = tiny_profile.parts["tiny_sweep"]
     assert not any(flag.startswith("--flagfile") for flag in flags)
-    assert "--model=cnn" in flags and "--grid_size=8" in flags
+    assert "--model=cnn" in flags
+    assert "--grid_size=8" in flags
 
 
 def test_bounds_are_read(make_profile: MakeProfile) -> None:
@@ -64,7 +65,8 @@ def test_plugins_are_named_by_the_user(
     assert not mark.exists()
 
     profile = make_profile(flag, plugins="evil_part_of_profile")
-    assert mark.exists() and flag in profile.parts["tiny_sweep"]
+    assert mark.exists()
+    assert flag in profile.parts["tiny_sweep"]
 
 
 def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:

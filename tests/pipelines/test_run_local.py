@@ -82,7 +82,8 @@ def again(place: Place, capsys: pytest.CaptureFixture) -> Run:
             assert run_local.main(["", *place.make_flags()]) == 0
         except PipelineError as error:
             line = str(error)
-            assert error.status == 1 and "\n" not in line
+            assert error.status == 1
+            assert "\n" not in line
         printed = capsys.readouterr().out
         assert place.list_versions() == [".lock", "1"]
         return line or printed, read_states(printed)
@@ -97,12 +98,14 @@ def test_from_nothing_to_a_pushed_model(place: Place) -> None:
     )
     assert result.returncode == 0, result.stdout + result.stderr
     assert read_states(result.stdout) == dict.fromkeys(STEPS, "done")
-    assert result.stderr == "" and len(result.stdout.splitlines()) < 30
+    assert result.stderr == ""
+    assert len(result.stdout.splitlines()) < 30
     assert "[2/2]" in result.stdout
     version = place.path / "out" / NAME / "1"
     evidence = version / "assets.extra" / "evaluation.json"
     verdict = json.loads(evidence.read_text())
-    assert verdict["blessed"] and len(verdict["checks"]) == 2
+    assert verdict["blessed"]
+    assert len(verdict["checks"]) == 2
     assert (version / "saved_model.pb").exists()
     assert (place.work / "report" / "report.html").exists()
     anomalies = json.loads((place.work / "anomalies").read_text())

@@ -181,7 +181,8 @@ def test_folders_are_locked_on_all_file_systems(
             with pytest.raises(RunError, match=hint):
                 with lock_folder(tmp_path):
                     pass
-    assert os.listdir(tmp_path) == [".lock"] and not recwarn.list
+    assert os.listdir(tmp_path) == [".lock"]
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("wait", [False, True])

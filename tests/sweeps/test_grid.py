@@ -107,7 +107,8 @@ def test_folders_of_a_trial() -> None:
     (trial,), _ = make([{}], [0], "--log_dir=logs", "--export_dir=models")
     assert trial.path == Path("logs/sweep/trials") / trial.name
     assert trial.config.export_path == f"models/sweep/{trial.name}"
-    assert len(trial.name) == 16 and int(trial.name, 16) >= 0
+    assert len(trial.name) == 16
+    assert int(trial.name, 16) >= 0
     assert trial.config.resume
 
 

@@ -166,7 +166,8 @@ def test_a_sweep_in_jobs(
     sweep = start_sweep(tmp_path, 1, "--cluster=slurm")
     assert "[4/4]" in finish(sweep)
     starts = read_starts(tmp_path)
-    assert len(starts) == 4 and len(set(starts)) == 2  # two jobs
+    assert len(starts) == 4
+    assert len(set(starts)) == 2  # two jobs
     assert read_table(tmp_path) == undisturbed
     wait_for(lambda: not any(map(is_running, starts)))
     assert not list((tmp_path / "s").glob("tfcomp-*"))

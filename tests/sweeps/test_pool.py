@@ -131,7 +131,8 @@ def test_a_remote_scheduler(
     process.kill()
     process.communicate(timeout=PATIENCE)
     assert [o.reason for o in run_tasks(wanted[:1], options)] == [""]
-    assert set(read_pids(tmp_path)) == {worker} and is_running(worker)
+    assert set(read_pids(tmp_path)) == {worker}
+    assert is_running(worker)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tfcomp.sweeps.worker_task import run_trial
 LINE = (
     "smoke --run_name=s --grid=precision=float32,mixed_bfloat16 --seeds=2 "
     "--workers=1 --model=mlp --width=4 --depth=1 --epochs=2 "
-    "--steps_per_epoch=5 --eval_every=1"
+    "--steps_per_epoch=5 --eval_every=1 --noexport"
 )
 
 
@@ -74,9 +74,8 @@ def test_a_trial_has_the_bits_of_a_run_by_itself(
     assert trial["precision"] == "mixed_bfloat16"
     assert trial["seed"] == "1"
     path = folder / "trials" / trial["trial"]
-    flags = [f"--flagfile={path}/run.flags", "--export=false"]
 
-    places = (f"--log_dir={tmp_path}", f"--export_dir={tmp_path}/models")
-    run_trial(["trial", *flags, *places])
+    flags = [f"--flagfile={path}/run.flags", f"--log_dir={tmp_path}"]
+    run_trial(["trial", *flags])
 
     assert read_weights(tmp_path / path.name) == read_weights(path)

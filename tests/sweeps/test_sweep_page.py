@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from PIL import EpsImagePlugin, Image
 from PIL.PngImagePlugin import PngInfo
+from pytest import approx
 from tensorboard.backend.event_processing import (
     data_provider,
     plugin_event_multiplexer,
@@ -85,12 +86,12 @@ def test_numbers(trials: list[Trial]) -> None:
     low, high = compute_interval([0.1, 0.3], POSITIVE)
     summary = sweep.summary.set_index(["depth", "score"])
     row = summary.loc[2, "ood_relative_mse"]
-    assert row["mean"] == pytest.approx(0.2)
+    assert row["mean"] == approx(0.2)
     assert row[["low", "high", "n"]].tolist() == [low, high, 2]
 
     paired = sweep.paired.query("score == 'ood_relative_mse'")
     pair = paired[["depth_a", "depth_b", "n", "difference"]].iloc[0]
-    assert pair.tolist() == pytest.approx([2, 3, 2, 0.15])
+    assert pair.tolist() == approx([2, 3, 2, 0.15])
 
     losses = sweep.results.numbers.query("name == 'train/loss'")["value"]
     assert losses.tolist() == [4.0, 1.0] * 5
@@ -104,7 +105,7 @@ def test_a_score_that_a_seed_lacks_has_no_mean(plant: Plant) -> None:
     ]
     summary = sweep_page.compute_numbers(trials, "first").summary
     means = summary.set_index("score")[["mean", "n"]]
-    assert means.loc["id_relative_mse"].tolist() == pytest.approx([0.2, 2])
+    assert means.loc["id_relative_mse"].tolist() == approx([0.2, 2])
     assert means.loc["ood_relative_mse"].tolist() == [None, 1]
     assert means.loc["schmidt"].tolist() == [None, 1]
 
