@@ -48,7 +48,11 @@ class Ruled(Settings):
         ("again", 1, "must be true or false"),
     ],
 )
-def test_rules(name: str, value: object, rule: str) -> None:
+def test_rules(
+    name: str,
+    value: object,
+    rule: str,
+) -> None:
     with pytest.raises(ConfigError) as caught:
         Ruled(**{name: value})
     message = f"--{name} {rule}, got {value!r}"
@@ -81,11 +85,15 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_settings_become_flags_and_identity(plugin: Path) -> None:
     config = run_flags.parse_config([PLUGIN, "--petals=7"])
     assert config.own == {"petals": 7, "scent": "rose", "wild": False}
-    wild = run_flags.parse_config(["--wild", PLUGIN, "--petals", "7"])
-    assert wild.own == config.own | {"wild": True}
     assert config.identity()["petals"] == 7
     assert make_config(config.to_flags()) == config
+
+    wild = run_flags.parse_config(["--wild", PLUGIN, "--petals", "7"])
+    assert wild.own == config.own | {"wild": True}
     assert not run_flags.parse_config([]).own
+
+
+def test_a_setting_of_a_notebook(plugin: Path) -> None:
     declare_setting("leaves", 2, "Declared in a notebook.")
     assert run_flags.parse_config(["--leaves=3"]).own == {"leaves": 3}
 
@@ -106,6 +114,7 @@ def test_a_record_imports_nothing(plugin: Path, tmp_path: Path) -> None:
 
     del sys.modules["flowers"]
     settings._DECLARED.clear()
+
     assert run_flags.parse_record(lines)["petals"] == "7"
     assert "flowers" not in sys.modules
     with pytest.raises(RunError, match=PLUGIN):
@@ -124,7 +133,11 @@ def test_a_record_imports_nothing(plugin: Path, tmp_path: Path) -> None:
     ],
 )
 def test_impossible_declarations(
-    plugin: Path, name: str, default: int, rules: dict, problem: str
+    plugin: Path,
+    name: str,
+    default: int,
+    rules: dict,
+    problem: str,
 ) -> None:
     declare_setting("petals", 5, "Petals.")
     declare_setting("petals", 5, "Petals.")  # imported again

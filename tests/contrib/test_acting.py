@@ -39,7 +39,11 @@ def make(*flags: str) -> tuple[keras.Model, RunConfig, Dataset]:
 # The canvas
 
 
-def read_slowly(logits: np.ndarray, x: float, y: float) -> float:
+def read_slowly(
+    logits: np.ndarray,
+    x: float,
+    y: float,
+) -> float:
     """Bilinear interpolation from its definition."""
     places = np.arange(len(logits))
     column = (x + 1) / 2 * places[-1]
@@ -89,7 +93,11 @@ def test_a_pose_moves_turns_and_scales() -> None:
     assert x > 8
     assert y == approx(7.5, abs=0.1)
 
-    moved = render_arrow(size=half, x=0.25, y=-0.5)
+    moved = render_arrow(
+        size=half,
+        x=0.25,
+        y=-0.5,
+    )
     assert_allclose(find_center(moved), [x + 2, y - 4], atol=0.05)
 
     quarter = np.pi / 2
@@ -97,7 +105,11 @@ def test_a_pose_moves_turns_and_scales() -> None:
     assert_allclose(find_center(turned), [7.5, x], atol=0.05)
 
     # Moved last: the place of the middle does not turn.
-    both = render_arrow(size=half, angle=quarter, x=0.25)
+    both = render_arrow(
+        size=half,
+        angle=quarter,
+        x=0.25,
+    )
     assert_allclose(find_center(both), [9.5, x], atol=0.05)
 
     small = render_arrow(size=np.log(0.25))
@@ -229,7 +241,12 @@ def save_gray(path: Path) -> list[str]:
     images = np.full((9, 8, 8), 0.5, np.float32)
     for image, (x, y) in zip(images, classes, strict=True):
         image[1 + 2 * y : 3 + 2 * y, 1 + 2 * x : 3 + 2 * x] = 1.0
-    np.savez(path, images=images, classes=classes, names=["x", "y"])
+    np.savez(
+        path,
+        images=images,
+        classes=classes,
+        names=["x", "y"],
+    )
     return ["--dataset=table", f"--data={path}", "--region=x:#1,y:#1"]
 
 
@@ -270,7 +287,12 @@ def test_all_kinds_of_data(flags: str, tmp_path: Path) -> None:
     model.run_eagerly = True  # a graph takes seconds
     batches = make_batches(dataset, 24, 0, num_steps=2)
 
-    model.fit(batches, steps_per_epoch=2, shuffle=False, verbose=0)
+    model.fit(
+        batches,
+        steps_per_epoch=2,
+        shuffle=False,
+        verbose=0,
+    )
 
     points = dataset.splits.grid[:7]
     images = model(points).numpy()

@@ -30,7 +30,12 @@ def save_and_read(
     classes = np.argwhere(np.ones(shape))
     copies = len(images) // len(classes)
     classes = np.repeat(classes, copies, axis=0)
-    np.savez(path, images=images, classes=classes, names=["a", "b"])
+    np.savez(
+        path,
+        images=images,
+        classes=classes,
+        names=["a", "b"],
+    )
     line = "--dataset=table --region=a:#2,b:#1"
     return make_data(line, f"--data={path}", *flags)
 

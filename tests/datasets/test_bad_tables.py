@@ -64,7 +64,9 @@ BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("members", "word"), BAD_MEMBERS)
 def test_bad_member_is_one_line(
-    members: dict[str, Any], word: str, tmp_path: Path
+    members: dict[str, Any],
+    word: str,
+    tmp_path: Path,
 ) -> None:
     path = write_own(tmp_path / "bad.npz", **members)
     with pytest.raises(RunError, match=word) as error:
@@ -96,7 +98,12 @@ def claim_chunks(folder: Path) -> Path:
     with h5py.File(folder / "own.h5", "w") as file:
         file["classes"] = CLASSES
         shape = (24, 10**6, 10**6)
-        file.create_dataset("images", shape, np.uint8, chunks=(1, 100, 100))
+        file.create_dataset(
+            "images",
+            shape,
+            np.uint8,
+            chunks=(1, 100, 100),
+        )
     return folder / "own.h5"
 
 
@@ -127,7 +134,9 @@ BAD_FILES: dict[Callable[[Path], Path], str] = {
 
 @pytest.mark.parametrize(("write", "word"), BAD_FILES.items())
 def test_damaged_file_is_one_line(
-    write: Callable[[Path], Path], word: str, tmp_path: Path
+    write: Callable[[Path], Path],
+    word: str,
+    tmp_path: Path,
 ) -> None:
     path = write(tmp_path)
     with pytest.raises(RunError, match=word) as error:
@@ -147,7 +156,10 @@ def test_damaged_file_is_one_line(
     ],
 )
 def test_bad_row_of_a_folder(
-    head: str, row: str, word: str, tmp_path: Path
+    head: str,
+    row: str,
+    word: str,
+    tmp_path: Path,
 ) -> None:
     rows = [f"{n}.png,{n // 4},{n % 4}" for n in range(8)]
     rows[2] = row
@@ -265,7 +277,12 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
         file["classes"] = np.arange(4)[:, None]
         if kind == "external":
             place = [(str(secret), 0, 64)]
-            file.create_dataset("images", shape, np.uint8, external=place)
+            file.create_dataset(
+                "images",
+                shape,
+                np.uint8,
+                external=place,
+            )
         elif kind == "link":
             file["images"] = h5py.ExternalLink(other, "images")
         elif kind == "soft":
@@ -322,7 +339,8 @@ def change(array: np.ndarray, rng: random.Random) -> Any:
 @pytest.mark.filterwarnings("error")  # one line, and nothing above it
 @pytest.mark.parametrize("seed", range(40))
 def test_every_table_is_taken_or_refused_in_one_line(
-    seed: int, tmp_path: Path
+    seed: int,
+    tmp_path: Path,
 ) -> None:
     rng = random.Random(seed)
     members = {

@@ -38,7 +38,8 @@ def sort_rows(table: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("batch_size", [5, 8, 25, 60])
 def test_each_pass_is_a_permutation_of_the_table(
-    dataset: Dataset, batch_size: int
+    dataset: Dataset,
+    batch_size: int,
 ) -> None:
     table = dataset.splits.train
     steps = -(-4 * len(table) // batch_size)
@@ -55,7 +56,8 @@ def test_each_pass_is_a_permutation_of_the_table(
 
 @pytest.mark.parametrize("first_step", [1, 3, 4, 17])
 def test_start_at_a_step_gives_the_bits_of_that_step(
-    dataset: Dataset, first_step: int
+    dataset: Dataset,
+    first_step: int,
 ) -> None:
     expected = read(dataset, 8, seed=2, num_steps=20)[first_step:]
 
@@ -74,7 +76,9 @@ def test_start_at_a_step_gives_the_bits_of_that_step(
 
 @STORED
 def test_noise_belongs_to_the_image(
-    dataset: Dataset, most_bytes: int, monkeypatch: pytest.MonkeyPatch
+    dataset: Dataset,
+    most_bytes: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batches, "MAX_STORED", most_bytes)
     noisy = make_data(LINE, "--noise=0.25")
@@ -119,11 +123,18 @@ def test_a_data_set_has_its_own_noise() -> None:
 )
 @STORED
 def test_images_are_those_of_the_factors(
-    flags: str, most_bytes: int, monkeypatch: pytest.MonkeyPatch
+    flags: str,
+    most_bytes: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batches, "MAX_STORED", most_bytes)
     dataset = make_data(f"{LINE} {flags}")
-    for factors, images in read(dataset, 24, seed=0, num_steps=3):
+    for factors, images in read(
+        dataset,
+        24,
+        seed=0,
+        num_steps=3,
+    ):
         assert_array_equal(images, dataset.render_array(factors))
 
 
@@ -164,7 +175,12 @@ def test_rows_of_several_steps_are_those_of_the_batches(flag: str) -> None:
     options = {"seed": 3, "first_step": 7, "num_steps": 10}
 
     steps = make_row_batches(dataset, 8, **options)
-    calls = make_row_batches(dataset, 8, together=5, **options)
+    calls = make_row_batches(
+        dataset,
+        8,
+        together=5,
+        **options,
+    )
 
     rows = np.concatenate([*steps.as_numpy_iterator()])
     assert_array_equal([*calls.as_numpy_iterator()], rows.reshape(2, 40))

@@ -71,7 +71,9 @@ def test_the_code_of_a_card_runs() -> None:
     ],
 )
 def test_a_card_says_what_was_held_out(
-    flags: list[str], held_out: bool, included: bool
+    flags: list[str],
+    held_out: bool,
+    included: bool,
 ) -> None:
     card = make_card(*flags)
     assert ("`square:3-4` was held out" in card) == held_out
@@ -83,9 +85,23 @@ def test_a_sample_is_called_one() -> None:
 
 
 def test_factors_are_described() -> None:
-    periodic = Factor("angle", 4, 0, 360, unit="deg", periodic=True)
+    periodic = Factor(
+        "angle",
+        4,
+        0,
+        360,
+        unit="deg",
+        periodic=True,
+    )
     names = ("l", "heart")
-    named = Factor("shape", 2, 0, 1, categorical=True, names=names)
+    named = Factor(
+        "shape",
+        2,
+        0,
+        1,
+        categorical=True,
+        names=names,
+    )
     assert describe_factor(periodic).startswith("angle: 4 values from 0 to 270")
     assert describe_factor(named) == "shape: l, heart"
 

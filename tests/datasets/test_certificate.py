@@ -38,7 +38,9 @@ def make_design(index: np.ndarray, order: int) -> np.ndarray:
 
 
 def certify_by_svd(
-    train: np.ndarray, every: np.ndarray, order: int
+    train: np.ndarray,
+    every: np.ndarray,
+    order: int,
 ) -> tuple[np.ndarray, int]:
     """Rows that a projection leaves unchanged, and the missing rank."""
     rows = make_design(np.concatenate([train, every]), order)
@@ -109,7 +111,8 @@ def test_published_splits_of_sprites(
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("order", [1, 2])
 def test_noise_equals_the_variance_of_least_squares(
-    seed: int, order: int
+    seed: int,
+    order: int,
 ) -> None:
     train, every = draw_split(seed)
     asked = every[certify(train, every, order).certified]
@@ -141,7 +144,9 @@ def test_stripes_determine_sums_of_their_effects() -> None:
 
 
 def slow_leave_one_out(
-    train: np.ndarray, images: np.ndarray, order: int
+    train: np.ndarray,
+    images: np.ndarray,
+    order: int,
 ) -> float:
     """Least squares without each image, where the others determine it."""
     design = make_design(train, order)
@@ -198,7 +203,9 @@ def measure(flags: str) -> dict[str, float]:
     ],
 )
 def test_narrow_bumps_light_one_pixel_each(
-    region: str, combinations: float, values: float
+    region: str,
+    combinations: float,
+    values: float,
 ) -> None:
     coverage = measure(f"--region={region}")
     assert coverage["combinations"] == approx(combinations)
@@ -221,7 +228,8 @@ def test_pixels_of_faint_images_count(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize(("num_train", "expected"), [(0, 1), (90, 90 / 144)])
 def test_combinations_of_the_region_count_if_trained(
-    num_train: int, expected: float
+    num_train: int,
+    expected: float,
 ) -> None:
     flags = f"--region=square:4-7 --train_all --num_train={num_train}"
     assert measure(flags)["combinations"] == approx(expected)

@@ -17,8 +17,16 @@ SMALL = "--dataset=sprites --grid_size=12 --sprite_sizes=3,2,4,3,2"
 SPRITES = "--dataset=sprites --grid_size=16 --sprite_sizes=3,3,4,8,8"
 
 
-def make_table(classes: np.ndarray, images: np.ndarray, *flags: str) -> Dataset:
-    table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
+def make_table(
+    classes: np.ndarray,
+    images: np.ndarray,
+    *flags: str,
+) -> Dataset:
+    table = tfcomp.FactorTable(
+        images,
+        classes,
+        names=["shape", "angle"],
+    )
     return make_table_dataset(parse_config(["--dataset=table", *flags]), table)
 
 
@@ -86,7 +94,9 @@ def test_equal_images_are_those_of_all_pairs(region: str) -> None:
     ],
 )
 def test_copies_of_sprites(
-    region: str, num_copies: int, num_held_out: int
+    region: str,
+    num_copies: int,
+    num_held_out: int,
 ) -> None:
     dataset = make_data(f"{SPRITES} --region={region}")
     assert dataset.copies.is_copy.sum() == num_copies

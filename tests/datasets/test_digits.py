@@ -59,7 +59,11 @@ def test_stand_ins_are_ten_digits_and_say_so() -> None:
 
 def test_first_four(mnist_dir: Path) -> None:
     """Against all of the data, read in the plain way."""
-    examples = tfds.load("mnist", split="train[:50]", data_dir=mnist_dir)
+    examples = tfds.load(
+        "mnist",
+        split="train[:50]",
+        data_dir=mnist_dir,
+    )
     fours = [e for e in tfds.as_numpy(examples) if e["label"] == 4]
     for index in (0, 1):
         image = load_digit(mnist_dir, 4, index)

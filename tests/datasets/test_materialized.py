@@ -47,7 +47,13 @@ def attach(config: RunConfig, **changes: np.ndarray) -> Dataset:
 
 
 def read_batches(dataset: Dataset) -> list[tuple]:
-    batches = make_batches(dataset, 16, seed=3, first_step=2, num_steps=9)
+    batches = make_batches(
+        dataset,
+        16,
+        seed=3,
+        first_step=2,
+        num_steps=9,
+    )
     return list(batches.as_numpy_iterator())
 
 
@@ -103,7 +109,8 @@ def test_examples_of_other_code_are_not_read(
 
 
 def test_other_and_damaged_examples_are_refused(
-    stored: RunConfig, tmp_path: Path
+    stored: RunConfig,
+    tmp_path: Path,
 ) -> None:
     folder = materialize(stored, tmp_path)
     moved = make_dataset(stored).splits.train.copy()
@@ -124,7 +131,11 @@ def test_examples_of_several_images_name_no_place_of_this_machine(
 ) -> None:
     classes = np.argwhere(np.ones((3, 3, 2)))
     images = np.random.default_rng(0).random((18, 4, 4))
-    path = write_own(tmp_path / "own.npz", images=images, classes=classes)
+    path = write_own(
+        tmp_path / "own.npz",
+        images=images,
+        classes=classes,
+    )
     line = "--dataset=table --factors=shape,size --region=shape:2,size:2"
     config = parse_config([*line.split(), f"--data={path}", "--train_all"])
 

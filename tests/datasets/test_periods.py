@@ -33,7 +33,13 @@ NOTE = "ori: periodic, 180 = 0"
 def make_table(kind: str = "periodic:180") -> tfcomp.FactorTable:
     values = [None, ANGLES.tolist()]
     kinds = ["ordered", kind]
-    return tfcomp.FactorTable(IMAGES, CLASSES, values, NAMES, kinds=kinds)
+    return tfcomp.FactorTable(
+        IMAGES,
+        CLASSES,
+        values,
+        NAMES,
+        kinds=kinds,
+    )
 
 
 ORI = make_table().space["ori"]
@@ -55,7 +61,14 @@ def test_the_period_is_told() -> None:
     assert NOTE in report.dataset.notes
     assert "180 = 0" in describe_factor(ORI)
     assert "ori: periodic, 144 = 0" in make_table("periodic").notes
-    turn = Factor("turn", 4, 0.0, 360.0, "degrees", periodic=True)
+    turn = Factor(
+        "turn",
+        4,
+        0.0,
+        360.0,
+        "degrees",
+        periodic=True,
+    )
     assert turn.describe_period() == "360 = 0 degrees"
 
 
@@ -119,13 +132,18 @@ def test_gaps_are_as_wide_as_their_angles() -> None:
 
 @pytest.mark.parametrize(("angle", "is_near"), [(108, True), (0, False)])
 def test_readers_do_not_step_over_absent_angles(
-    angle: float, is_near: bool
+    angle: float,
+    is_near: bool,
 ) -> None:
     image = keras.Input((8, 8, 1))
     reader = tfcomp.Reader(keras.Model(image, image), make_table().space)
     reader.read = lambda images: np.array([[0, 7]])  # reads 126
     point = np.array([[0, angle]], np.float32)
-    is_read = reader.check(IMAGES[:1, ..., None], point, steps=1)
+    is_read = reader.check(
+        IMAGES[:1, ..., None],
+        point,
+        steps=1,
+    )
     assert is_read[0, 1] == is_near
 
 

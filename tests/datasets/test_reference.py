@@ -29,7 +29,11 @@ def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
 
 def score(images: np.ndarray, drawn: np.ndarray) -> ModelReport:
     """The scores of a model that draws one image everywhere."""
-    table = tfcomp.FactorTable(images, CLASSES, names=["size", "x", "y"])
+    table = tfcomp.FactorTable(
+        images,
+        CLASSES,
+        names=["size", "x", "y"],
+    )
 
     def draw(factors: np.ndarray) -> np.ndarray:
         return np.broadcast_to(drawn, (len(factors), *drawn.shape))
@@ -40,7 +44,8 @@ def score(images: np.ndarray, drawn: np.ndarray) -> ModelReport:
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_the_mean_training_image_scores_one(
-    ground: float, channels: int
+    ground: float,
+    channels: int,
 ) -> None:
     images = draw_discs(ground, channels)
     mean = (images[~IS_OOD] / 255).mean(axis=0)
@@ -73,7 +78,8 @@ def test_shipped_data_declare_their_ground(line: str, label: str) -> None:
     [(0.0, 0.0), (0.5, None), (1.0, 1.0)],
 )
 def test_the_ground_of_a_table_is_found(
-    ground: float, expected: float | None
+    ground: float,
+    expected: float | None,
 ) -> None:
     images = draw_discs(ground)
 

@@ -16,7 +16,14 @@ from tfcomp.datasets.regions import parse_region
 
 def make_named(name: str, *names: str) -> Factor:
     size = len(names)
-    return Factor(name, size, 0.0, size - 1.0, categorical=True, names=names)
+    return Factor(
+        name,
+        size,
+        0.0,
+        size - 1.0,
+        categorical=True,
+        names=names,
+    )
 
 
 def hold_out(spec: str, space: FactorSpace) -> np.ndarray:
@@ -32,7 +39,13 @@ LABELLED = FactorSpace((*TWO, Factor("digit", 3, 0.0, 2.0, categorical=True)))
 NAMED = FactorSpace(
     (
         make_named("shape", "a", "b", "c"),
-        Factor("size", 4, 1.0, 9.0, levels=(1.0, 2.0, 4.0, 9.0)),
+        Factor(
+            "size",
+            4,
+            1.0,
+            9.0,
+            levels=(1.0, 2.0, 4.0, 9.0),
+        ),
         Factor("angle", 6, 0.0, 360.0, periodic=True),
     )
 )
@@ -84,7 +97,9 @@ CLASSES: dict[str, Rule] = {
     ],
 )
 def test_region_equals_its_definition(
-    spec: str, space: FactorSpace, rule: Rule
+    spec: str,
+    space: FactorSpace,
+    rule: Rule,
 ) -> None:
     table = space.grid()
     if space is not NAMED:
@@ -111,7 +126,8 @@ def test_region_equals_its_definition(
     ],
 )
 def test_stripe_is_held_out_for_its_own_value_only(
-    spec: str, expected: list[int]
+    spec: str,
+    expected: list[int],
 ) -> None:
     nan = np.nan
     stripes = np.array([[5, nan], [7, nan], [nan, 5], [nan, nan]], np.float32)
@@ -268,7 +284,9 @@ def make_published(name: str, **sizes: int) -> FactorSpace:
     ],
 )
 def test_montero_holds_out_as_many_as_published(
-    data: str, spec: str, count: int
+    data: str,
+    spec: str,
+    count: int,
 ) -> None:
     assert hold_out(spec, make_published(data)).sum() == count
 

@@ -41,12 +41,22 @@ BUMPS = np.exp(-((COLUMNS - X) ** 2 + (ROWS - Y) ** 2) / 2)
 
 
 def make_table() -> tfcomp.FactorTable:
-    return tfcomp.FactorTable(IMAGES, CLASSES, names=NAMES, factors=FACTORS)
+    return tfcomp.FactorTable(
+        IMAGES,
+        CLASSES,
+        names=NAMES,
+        factors=FACTORS,
+    )
 
 
 def make_places() -> tfcomp.FactorTable:
     kinds = ["continuous", "continuous:5"]
-    return tfcomp.FactorTable(BUMPS, PLACES, names=["x", "y"], kinds=kinds)
+    return tfcomp.FactorTable(
+        BUMPS,
+        PLACES,
+        names=["x", "y"],
+        kinds=kinds,
+    )
 
 
 def draw(factors: np.ndarray) -> np.ndarray:
@@ -78,7 +88,8 @@ def score_slowly(is_chosen: np.ndarray) -> dict[str, float]:
     ("subset", "is_chosen"), [("id", ~IS_OOD), ("ood", IS_OOD)]
 )
 def test_scores_are_means_over_images(
-    subset: str, is_chosen: np.ndarray
+    subset: str,
+    is_chosen: np.ndarray,
 ) -> None:
     report = tfcomp.evaluate(draw, make_table(), REGION)
 
@@ -188,7 +199,11 @@ def test_maps_coverage_and_certificates_are_of_bins() -> None:
     dataset = tfcomp.evaluate(draw, table, "corner:4.5").dataset
     is_ood = dataset.splits.is_ood
     columns = []
-    for column, factor in zip(dataset.splits.grid.T, table.space, strict=True):
+    for column, factor in zip(
+        dataset.splits.grid.T,
+        table.space,
+        strict=True,
+    ):
         distances = np.abs(column[:, None] - factor.values())
         columns.append(distances.argmin(axis=1))
     bins = np.stack(columns, axis=1)
@@ -230,7 +245,12 @@ def test_correlated_factors(width: float, region: str) -> None:
     num_train = len(dataset.splits.train)
     num_rows = 16 * num_train
 
-    batches = make_row_batches(dataset, num_rows, 3, num_steps=1)
+    batches = make_row_batches(
+        dataset,
+        num_rows,
+        3,
+        num_steps=1,
+    )
     (rows,) = batches.as_numpy_iterator()
 
     weights = weigh_slowly(dataset.splits.train / 11, width)
@@ -243,7 +263,13 @@ def test_correlated_factors(width: float, region: str) -> None:
     unseen = f"; {(counts == 0).sum():,} are too rare"
     assert (unseen in note) == (width < 0.4)
 
-    later = make_row_batches(dataset, 10, 3, first_step=4, num_steps=1)
+    later = make_row_batches(
+        dataset,
+        10,
+        3,
+        first_step=4,
+        num_steps=1,
+    )
     assert_array_equal(next(iter(later)), rows[40:50])
     with pytest.raises(ConfigError, match="balance"):
         make_data(flags, "--balance")

@@ -26,7 +26,8 @@ REGIONS += " gap:x:4-7 gap:y:4-7 diagonal:2 none"
     ],
 )
 def test_position_is_declared_by_the_factors(
-    factors: list[tuple[str, int]], has_position: bool
+    factors: list[tuple[str, int]],
+    has_position: bool,
 ) -> None:
     space = FactorSpace(tuple(Factor(n, 4, 0.0, high) for n, high in factors))
     region = parse_region("none", space)
@@ -55,7 +56,10 @@ def as_rows(table: np.ndarray) -> set[tuple[float, ...]]:
 )
 @pytest.mark.parametrize("region", REGIONS.split())
 def test_invariants_of_every_table(
-    region: str, coordinates: str, num_train: int, seed: int
+    region: str,
+    coordinates: str,
+    num_train: int,
+    seed: int,
 ) -> None:
     dataset = make_data(
         f"--grid_size=12 --region={region} --coordinates={coordinates} "

@@ -19,7 +19,11 @@ from tfcomp.datasets.synthetic import SHAPES
 SIDE = 40
 
 
-def is_inside(shape: int, x: float, y: float) -> bool:
+def is_inside(
+    shape: int,
+    x: float,
+    y: float,
+) -> bool:
     """Extent of an upright sprite, in half sides of its square."""
     if shape == 0:
         return max(abs(x), abs(y)) <= 1

@@ -44,7 +44,8 @@ def test_bump_equals_loop(sigma: float, polarity: str) -> None:
 
 @pytest.mark.parametrize("shape", [(28, 28), (9, 14)])
 def test_rotations_agree_with_scipy(
-    shape: tuple[int, int], rng: np.random.Generator
+    shape: tuple[int, int],
+    rng: np.random.Generator,
 ) -> None:
     # No margin of zeros: what comes from outside must be right, too.
     angles = [0, 33.3, 45, 90, 161.5, 180, 270, 359.9, 360, -20, 725]
@@ -54,7 +55,12 @@ def test_rotations_agree_with_scipy(
 
     assert rotated.dtype == np.float32
     for image, angle, result in zip(images, angles, rotated, strict=True):
-        expected = scipy.ndimage.rotate(image, angle, order=1, reshape=False)
+        expected = scipy.ndimage.rotate(
+            image,
+            angle,
+            order=1,
+            reshape=False,
+        )
         assert_allclose(result[..., 0], expected, atol=1e-6)
 
 

@@ -108,7 +108,11 @@ def test_dsprites(ending: str, tmp_path: Path) -> None:
         )
     else:
         with h5py.File(path, "w") as file:
-            file.create_dataset("imgs", data=images, chunks=(24, 2, 4))
+            file.create_dataset(
+                "imgs",
+                data=images,
+                chunks=(24, 2, 4),
+            )
             file["latents/classes"] = classes
             file["latents/values"] = values
 
@@ -172,7 +176,10 @@ def assert_has_halves(table: tfcomp.FactorTable) -> None:
     ],
 )
 def test_folder_with_a_table(
-    head: str, rows: list[str], ending: str, tmp_path: Path
+    head: str,
+    rows: list[str],
+    ending: str,
+    tmp_path: Path,
 ) -> None:
     write_folder(tmp_path, rows, head)
     (tmp_path / "a.csv").rename(tmp_path / f"b.{ending}")
@@ -211,7 +218,8 @@ def test_values_that_differ_by_rounding_are_one() -> None:
 
 @pytest.mark.parametrize("place", ["", "../images/"])
 def test_the_hash_covers_every_pixel_that_is_read(
-    place: str, tmp_path: Path
+    place: str,
+    tmp_path: Path,
 ) -> None:
     folder = tmp_path / "table"
     folder.mkdir()
@@ -321,7 +329,8 @@ def test_named_classes_may_be_absent() -> None:
     [(1, 1), (2, 255), (255, 255), (256, 511), (65535, 65535)],
 )
 def test_integers_are_divided_by_what_their_bits_hold(
-    top: int, white: int
+    top: int,
+    white: int,
 ) -> None:
     images = np.zeros((24, 2, 2), np.uint16)
     images[:, 0, 0] = np.arange(24) * top // 23
@@ -389,7 +398,11 @@ def test_listed_regions() -> None:
     """A mask, numbers, and a function of values, which returns bools."""
     order = np.random.default_rng(1).permutation(24)
     classes = CLASSES[order]
-    table = tfcomp.FactorTable(IMAGES[order], classes, names=NAMES)
+    table = tfcomp.FactorTable(
+        IMAGES[order],
+        classes,
+        names=NAMES,
+    )
     expected = parse_region("shape:2,x:2-3", table.space)
     mask = (classes[:, 0] == 2) & (classes[:, 2] >= 2)
     numbers = np.flatnonzero(mask)

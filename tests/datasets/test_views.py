@@ -62,7 +62,11 @@ def test_a_finer_grid_has_new_values_and_the_same_region(
 
 def test_a_finer_grid_of_uneven_values(digits: Dataset) -> None:
     values = tuple(10.0 * n for n in range(35)) + (345.0,)
-    factor = dataclasses.replace(digits.space["angle"], levels=values, size=36)
+    factor = dataclasses.replace(
+        digits.space["angle"],
+        levels=values,
+        size=36,
+    )
     space = FactorSpace((digits.space["digit"], factor))
     uneven = dataclasses.replace(digits, space=space)
     assert views.refine(uneven, "bump", 18).space["angle"].step == 20
@@ -148,7 +152,11 @@ def make(
     ],
 )
 def test_a_grid_of_both_kinds(region: str) -> None:
-    data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
+    data = make(
+        {"x": 20, "y": 20, "z": 5},
+        region,
+        eval_points=500,
+    )
 
     splits = views.subsample_levels(data, 60).splits
 
@@ -171,7 +179,11 @@ def list_rows(table: np.ndarray) -> set[tuple]:
 def test_of_single_images_a_sample(rng: np.random.Generator) -> None:
     """A grid of levels would hardly have any of them."""
     cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
-    data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
+    data = make(
+        {"x": 100, "y": 100, "z": 100},
+        "box:x:40-60",
+        cells=cells,
+    )
 
     splits = views.subsample_levels(data, 200).splits
 
@@ -203,7 +215,14 @@ def test_few_points_of_a_sample_are_among_it() -> None:
 
 def make_names(name: str, *names: str) -> Factor:
     size = len(names)
-    return Factor(name, size, 0.0, size - 1.0, categorical=True, names=names)
+    return Factor(
+        name,
+        size,
+        0.0,
+        size - 1.0,
+        categorical=True,
+        names=names,
+    )
 
 
 NAMED = FactorSpace((make_names("s", "a", "b"), Factor("x", 3, 0.0, 2.0)))
@@ -244,7 +263,9 @@ def test_points_by_keywords() -> None:
     ],
 )
 def test_points_that_do_not_exist(
-    space: FactorSpace, factors: Any, by_name: dict
+    space: FactorSpace,
+    factors: Any,
+    by_name: dict,
 ) -> None:
     with pytest.raises(ConfigError):
         views.read_points(space, factors, by_name)

@@ -90,6 +90,8 @@ assert 'tensorflow' not in sys.modules
 
 def test_help_needs_no_sdk(tmp_path: Path) -> None:
     printed = subprocess.check_output(
-        [sys.executable, "-c", HELP], text=True, cwd=tmp_path
+        [sys.executable, "-c", HELP],
+        text=True,
+        cwd=tmp_path,
     )
     assert "--pipeline_root=" in printed

@@ -116,7 +116,9 @@ def test_trainer_records_failed_trials(
 
 
 def test_good_model_is_pushed_once(
-    inputs: Inputs, runs_dir: Path, tmp_path: Path
+    inputs: Inputs,
+    runs_dir: Path,
+    tmp_path: Path,
 ) -> None:
     inputs["runs"].uri = str(runs_dir)
 
@@ -141,7 +143,9 @@ def test_good_model_is_pushed_once(
 
 
 def test_trials_of_other_flags_or_code_are_left_out(
-    tiny_profile: Profile, runs_dir: Path, tmp_path: Path
+    tiny_profile: Profile,
+    runs_dir: Path,
+    tmp_path: Path,
 ) -> None:
     (trial,) = make_works(tiny_profile, runs_dir)[0].items
     stale = trial.path.with_name("0123456789abcdef")

@@ -52,7 +52,9 @@ def test_bounds_are_read(make_profile: MakeProfile) -> None:
 
 
 def test_plugins_are_named_by_the_user(
-    make_profile: MakeProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_profile: MakeProfile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mark = tmp_path / "mark"
     code = f"open({str(mark)!r}, 'w').close()"
@@ -118,7 +120,9 @@ def test_two_of_one_name(write_profile: WriteProfile) -> None:
 
 @pytest.mark.parametrize("name", ["./smoke", "smoke/"])
 def test_a_path_is_not_the_shipped_profile(
-    name: str, working_folder: Path, write_profile: WriteProfile
+    name: str,
+    working_folder: Path,
+    write_profile: WriteProfile,
 ) -> None:
     write_profile().rename(working_folder / "smoke")
     assert profiles.load_profile(name).candidate == "tiny"

@@ -39,7 +39,11 @@ class Place:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.work = path / "root" / "work"
-        self.own = write_tiny_profile(path / "own", *FLAGS, rules=RULES)
+        self.own = write_tiny_profile(
+            path / "own",
+            *FLAGS,
+            rules=RULES,
+        )
 
     def make_flags(self) -> list[str]:
         return [
@@ -94,7 +98,9 @@ def again(place: Place, capsys: pytest.CaptureFixture) -> Run:
 def test_from_nothing_to_a_pushed_model(place: Place) -> None:
     command = [sys.executable, "-m", "pipelines.run_local", "--workers=1"]
     result = subprocess.run(
-        [*command, *place.make_flags()], capture_output=True, text=True
+        [*command, *place.make_flags()],
+        capture_output=True,
+        text=True,
     )
     assert result.returncode == 0, result.stdout + result.stderr
     assert read_states(result.stdout) == dict.fromkeys(STEPS, "done")
@@ -113,7 +119,9 @@ def test_from_nothing_to_a_pushed_model(place: Place) -> None:
 
 
 def test_compiled_pipeline_runs_here(
-    place: Place, tmp_path: Path, capsys: pytest.CaptureFixture
+    place: Place,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
 ) -> None:
     path = tmp_path / "pipeline.yaml"
     flags = [f"--profile={place.own}", f"--output={path}"]
@@ -147,7 +155,8 @@ def test_bad_model_is_stopped(place: Place, again: Run) -> None:
 
 
 def test_removed_data_and_a_broken_saved_model(
-    place: Place, again: Run
+    place: Place,
+    again: Run,
 ) -> None:
     """Data are written again, trials stay, and the damage is found."""
     evaluation = json.loads((place.work / "evaluation.json").read_text())

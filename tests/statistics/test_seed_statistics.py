@@ -130,7 +130,11 @@ def test_geometric_mean() -> None:
     ("wins", "count", "is_more_than_half"),
     [(5, 5, True), (4, 5, False), (9, 10, True), (8, 10, False)],
 )
-def test_shares(wins: int, count: int, is_more_than_half: bool) -> None:
+def test_shares(
+    wins: int,
+    count: int,
+    is_more_than_half: bool,
+) -> None:
     share = estimate_share({seed: float(seed < wins) for seed in range(count)})
 
     assert share.mean == wins / count
@@ -172,7 +176,11 @@ def make_pair_table() -> pd.DataFrame:
     for depth, values in settings.items():
         for seed, value in values.items():
             rows.append((depth, seed, "ood_mse", value))
-    return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+    return pd.DataFrame(
+        rows,
+        columns=COLUMNS,
+        dtype=object,
+    )
 
 
 def test_pairs_by_hand() -> None:

@@ -19,7 +19,8 @@ from tfcomp.sweeps.worker_task import TaskFunction
 
 
 def make_call(
-    sweep: Sweep, trial: Trial
+    sweep: Sweep,
+    trial: Trial,
 ) -> tuple[RunConfig, TaskFunction, list[str]]:
     lines = run_flags.list_flag_lines(trial.config)
     return trial.config, fake_trial.run_trial, lines
@@ -32,7 +33,9 @@ def list_flags(folder: Path) -> list[str]:
 
 
 def start_sweep(
-    folder: Path, seconds: float = 2, *flags: str
+    folder: Path,
+    seconds: float = 2,
+    *flags: str,
 ) -> subprocess.Popen:
     """Starts a sweep of four fake trials that take so long."""
     environment = {

@@ -76,7 +76,9 @@ def test_mistakes(specs: str, word: str) -> None:
 
 
 def make(
-    settings: list[dict], seeds: list[int], *flags: str
+    settings: list[dict],
+    seeds: list[int],
+    *flags: str,
 ) -> tuple[list[Trial], list[str]]:
     arguments = ["smoke", "--run_name=sweep", *flags]
     run = parse_flags(arguments, define_run_flags())
@@ -162,7 +164,9 @@ def test_shipped_sweeps(capsys: pytest.CaptureFixture) -> None:
     ],
 )
 def test_gpus_that_the_environment_allows(
-    visible: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+    visible: str,
+    expected: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert scheduler_options.list_gpus() == expected

@@ -31,7 +31,8 @@ def count_finished(folder: Path) -> int:
 
 
 def test_a_trial_that_kills_its_worker_fails_and_is_run_by_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     flags = ("--seeds=1", "--workers=1")
     monkeypatch.setenv("FAKE_DEATH", "3")
@@ -101,7 +102,9 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
 
 
 def test_shards_of_which_one_is_killed(
-    undisturbed: bytes, tmp_path: Path, wait_for: Wait
+    undisturbed: bytes,
+    tmp_path: Path,
+    wait_for: Wait,
 ) -> None:
     """Both run at the same time; the killed one continues by its command."""
     flags = ("--workers=1", "--shard=1/2")

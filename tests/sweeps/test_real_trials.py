@@ -67,7 +67,8 @@ def test_figures(folder: Path) -> None:
 
 
 def test_a_trial_has_the_bits_of_a_run_by_itself(
-    folder: Path, tmp_path: Path
+    folder: Path,
+    tmp_path: Path,
 ) -> None:
     """After another precision, and with what another seed has traced."""
     trial = read(folder / "trials.csv")[-1]

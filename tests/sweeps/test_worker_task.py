@@ -43,7 +43,11 @@ def run(pool: Pool, *wanted: Task) -> list[str]:
     ],
 )
 def test_a_failure_has_a_reason_and_costs_one_process(
-    pool: Pool, function: Callable, reason: str, output: str, tmp_path: Path
+    pool: Pool,
+    function: Callable,
+    reason: str,
+    output: str,
+    tmp_path: Path,
 ) -> None:
     first = make_task("a", tmp_path, tasks.show_process)
     failing = make_task("b", tmp_path, function)
@@ -92,14 +96,21 @@ def test_another_setup_is_another_process(pool: Pool, tmp_path: Path) -> None:
 
 
 def test_plugins_do_not_leak(
-    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: Pool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
     wanted = [
         make_task("a", tmp_path, tasks.list_models),
-        make_task("b", tmp_path, tasks.list_models, plugins="plugin_of_a_task"),
+        make_task(
+            "b",
+            tmp_path,
+            tasks.list_models,
+            plugins="plugin_of_a_task",
+        ),
         make_task("c", tmp_path, tasks.list_models),
     ]
     assert run(pool, *wanted) == [""] * 3
@@ -109,7 +120,9 @@ def test_plugins_do_not_leak(
 
 
 def test_other_code_is_refused(
-    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: Pool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Scores of other code would stand under the name of this one."""
     monkeypatch.setattr(

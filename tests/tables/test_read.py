@@ -219,7 +219,8 @@ def test_damaged_packs_are_one_line(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_file_that_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """92 kB can unpack to 600 MB."""
     monkeypatch.setattr(files, "MAX_UNPACKED", 2**20)
@@ -280,7 +281,9 @@ def read_expected(tmp_path: Path, capsys: pytest.CaptureFixture) -> Read:
     ],
 )
 def test_a_damaged_history_loses_no_run(
-    content: str, tmp_path: Path, read_expected: Read
+    content: str,
+    tmp_path: Path,
+    read_expected: Read,
 ) -> None:
     """The scores at the end stay, and what is missing is said."""
     folder = write_run(tmp_path / "logs" / "r", "--seed=1")
@@ -303,7 +306,10 @@ def test_a_damaged_history_loses_no_run(
     ],
 )
 def test_a_number_that_is_text_is_said(
-    change: dict, place: str, tmp_path: Path, read_expected: Read
+    change: dict,
+    place: str,
+    tmp_path: Path,
+    read_expected: Read,
 ) -> None:
     write_run(tmp_path / "logs" / "a", "--seed=1")
     damaged = write_run(tmp_path / "logs" / "b", "--seed=2")

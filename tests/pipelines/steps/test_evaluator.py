@@ -27,7 +27,8 @@ def evaluate(
     """Evaluates a sweep over depths and seeds with the given scores."""
 
     def run(
-        *bounds: str, scores: Mapping[tuple[int, int], Scores]
+        *bounds: str,
+        scores: Mapping[tuple[int, int], Scores],
     ) -> dict[str, Any]:
         monkeypatch.setattr(evaluator, "read_result", lambda trial: trial)
         monkeypatch.setattr(
@@ -79,7 +80,11 @@ def test_mean_over_seeds_decides(evaluate: Evaluate) -> None:
         ("min", math.nan, False),
     ],
 )
-def test_bounds(side: str, value: float, is_accepted: bool) -> None:
+def test_bounds(
+    side: str,
+    value: float,
+    is_accepted: bool,
+) -> None:
     bound = Bound("mse", side, 0.5)
     assert bound.accepts(value) == is_accepted
     assert ("is not" in bound.describe(value)) != is_accepted
@@ -148,7 +153,10 @@ def pushed(tmp_path: Path) -> Path:
     ],
 )
 def test_worse_than_the_pushed_model(
-    threshold: str, error: float, is_blessed: bool, evaluate: Evaluate
+    threshold: str,
+    error: float,
+    is_blessed: bool,
+    evaluate: Evaluate,
 ) -> None:
     result = evaluate(threshold, scores=list_scores(error))
     assert result["blessed"] == is_blessed
@@ -156,7 +164,8 @@ def test_worse_than_the_pushed_model(
 
 
 def test_versions_without_the_score_are_not_compared(
-    pushed: Path, evaluate: Evaluate
+    pushed: Path,
+    evaluate: Evaluate,
 ) -> None:
     for text in ("{}", '{"scores": {"ood_mse": 0.1}}'):
         pushed.write_text(text)

@@ -39,14 +39,21 @@ def train(dataset: Dataset) -> Examples:
 
 @pytest.mark.parametrize("kind", GOOD)
 def test_good_data_have_no_anomalies(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     images = np.random.default_rng(0).random((18, 4, 4))
     images[0] = 0.5  # blank as it is
     classes = np.argwhere(np.ones((3, 3, 2)))
     names = ["a", "b", "c"]
-    np.savez("own.npz", images=images, classes=classes, names=names)
+    np.savez(
+        "own.npz",
+        images=images,
+        classes=classes,
+        names=names,
+    )
     config = parse_config(GOOD[kind].split())
 
     materialize(config, tmp_path)
@@ -55,7 +62,11 @@ def test_good_data_have_no_anomalies(
 
 
 def test_leak(dataset: Dataset, train: Examples) -> None:
-    factors = np.append(train.factors, np.float32([[8, 9]]), axis=0)
+    factors = np.append(
+        train.factors,
+        np.float32([[8, 9]]),
+        axis=0,
+    )
     leaky = Examples(factors, dataset.render_array(factors))
 
     (leak,) = find_leak(dataset, leaky)

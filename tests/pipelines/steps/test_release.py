@@ -41,7 +41,8 @@ def make_model(folder: Path, weights: str) -> Path:
 
 
 def test_a_version_is_pushed_again_if_it_is_damaged(
-    tmp_path: Path, evaluation: Path
+    tmp_path: Path,
+    evaluation: Path,
 ) -> None:
     model = make_model(tmp_path / "a", "a")
     out = tmp_path / "out"
