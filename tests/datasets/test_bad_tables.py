@@ -245,15 +245,13 @@ def test_uneven_angles_need_their_period() -> None:
 def test_bad_flags_write_nothing(
     flag: str,
     word: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    working_folder: Path,
 ) -> None:
-    path = write_own(tmp_path / "own.npz")
-    monkeypatch.chdir(tmp_path)
+    path = write_own(working_folder / "own.npz")
     flags = ["--dataset=table", f"--data={path}", "--region=none", flag]
     with pytest.raises((ConfigError, RunError), match=word):
         train.main(["train", *flags])
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(working_folder.iterdir()) == [path]
 
 
 def test_data_without_the_table(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ import tfcomp
 from tests.datasets.own_tables import make_space, make_table
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import grid_maps, notes, solvable
-from tfcomp.datasets.factors import find_keys, make_keys
 from tfcomp.datasets.tables import make_table_dataset
-from tfcomp.metrics.kernel_regression import fit_kernels, make_kernel
+from tfcomp.metrics.kernel_regression import fit_kernels
 from tfcomp.representations.scores import measure_layers
 
 
@@ -49,17 +48,6 @@ def test_images_and_splits_of_many_binary_factors(num_factors: int) -> None:
     assert "combinations exist" in notes.describe_sample(dataset)
 
 
-def test_keys_find_rows(rng: np.random.Generator) -> None:
-    index = rng.integers(-1, 300, (50, 5))
-    asked = np.concatenate([index[::3], index[::2] + 1])
-
-    places = find_keys(make_keys(asked), np.sort(make_keys(index)))
-
-    rows = index.tolist()
-    expected = [row in rows for row in asked.tolist()]
-    assert (places >= 0).tolist() == expected
-
-
 def test_planes_are_those_of_the_whole_grid(rng: np.random.Generator) -> None:
     """Few combinations exist; all of the grid is searched as a check."""
     sizes = (3, 4, 2, 5)
@@ -77,10 +65,11 @@ def test_planes_are_those_of_the_whole_grid(rng: np.random.Generator) -> None:
         ranks = {}
         for place in np.ndindex(*(sizes[i] for i in others)):
             is_here = (rows == place).all(axis=1)
-            num_ood = (is_here & is_ood).sum()
-            num_id = (is_here & ~is_ood).sum()
+            num_points = is_here.sum()
+            num_ood = is_ood[is_here].sum()
+            num_both = min(num_ood, num_points - num_ood)
             steps = np.abs(np.subtract(place, middle)).sum()
-            ranks[place] = (min(num_ood, num_id), num_ood, -steps)
+            ranks[place] = (num_both, num_ood, -steps)
 
         place = tuple(plane.index[i] for i in others)
         assert ranks[place] == max(ranks.values())
@@ -93,21 +82,6 @@ def test_noise_of_a_large_design_is_not_computed() -> None:
     assert solvable.measure_noise(train, asked, order=1) is not None
     # Too many pairs of factors.
     assert solvable.measure_noise(train, asked, order=2) is None
-
-
-def test_kernels_of_several_scales(rng: np.random.Generator) -> None:
-    rows = rng.random((5, 12))
-    columns = rng.random((4, 12))
-    scales = rng.uniform(1, 2, 12)
-
-    squares = ((rows[:, None] - columns) / scales) ** 2
-    kernels = {
-        "additive": np.exp(-squares / 2).mean(axis=2),
-        "product": np.exp(-squares.sum(axis=2) / 2),
-    }
-    for name, expected in kernels.items():
-        kernel = make_kernel(name, rows, columns, tuple(scales))
-        assert_allclose(kernel, expected)
 
 
 def test_kernels_of_many_factors(rng: np.random.Generator) -> None:

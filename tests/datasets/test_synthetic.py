@@ -31,11 +31,11 @@ def test_bump_equals_loop(sigma: float, polarity: str) -> None:
     images = renderers.render_gaussians(points, 12, sigma, polarity)
 
     expected = np.zeros((8, 12, 12, 1))
-    for index, row, column in np.ndindex(8, 12, 12):
-        x, y = points[index].tolist()
-        along_x = compute_bump(column - x, sigma)
-        along_y = compute_bump(row - y, sigma)
-        expected[index, row, column] = along_x * along_y
+    for index, (x, y) in enumerate(points):
+        for row, column in np.ndindex(12, 12):
+            along_x = compute_bump(column - x, sigma)
+            along_y = compute_bump(row - y, sigma)
+            expected[index, row, column] = along_x * along_y
     if polarity == "dark":
         expected = 1 - expected
     assert images.dtype == "float32"

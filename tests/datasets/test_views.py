@@ -61,7 +61,7 @@ def test_a_finer_grid_has_new_values_and_the_same_region(
 
 
 def test_a_finer_grid_of_uneven_values(digits: Dataset) -> None:
-    values = tuple(10.0 * n for n in range(35)) + (345.0,)
+    values = (*range(0, 350, 10), 345)
     factor = dataclasses.replace(
         digits.space["angle"],
         levels=values,

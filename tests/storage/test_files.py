@@ -214,14 +214,6 @@ def test_versions_are_in_order_of_their_numbers(tmp_path: Path) -> None:
     assert [v.name for v in list_versions(tmp_path)] == ["9", "10"]
 
 
-def test_the_same_model_is_written_once(tmp_path: Path) -> None:
-    folder = tmp_path / "new"
-    assert add_version(folder, write_weights, never) == (folder / "1", True)
-    same = add_version(folder, write_weights, lambda last: last.name == "1")
-    assert same == (folder / "1", False)
-    assert add_version(folder, write_weights, never) == (folder / "2", True)
-
-
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_an_interrupted_writer_leaves_nothing(
     error: type[BaseException], tmp_path: Path
