@@ -98,7 +98,11 @@ def test_a_pose_moves_turns_and_scales() -> None:
         x=0.25,
         y=-0.5,
     )
-    assert_allclose(find_center(moved), [x + 2, y - 4], atol=0.05)
+    assert_allclose(
+        find_center(moved),
+        [x + 2, y - 4],
+        atol=0.05,
+    )
 
     quarter = np.pi / 2
     turned = render_arrow(size=half, angle=quarter)

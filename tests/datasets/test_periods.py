@@ -115,10 +115,18 @@ def test_codes_are_around_the_period() -> None:
 
     steps = np.stack([measure_steps(angle) for angle in angles])
     expected = np.exp(-(steps**2) / 2)
-    assert_allclose(keras.ops.convert_to_numpy(bumps), expected, atol=1e-6)
+    assert_allclose(
+        keras.ops.convert_to_numpy(bumps),
+        expected,
+        atol=1e-6,
+    )
     radians = np.radians(2 * angles)
     expected = np.stack([np.cos(radians), np.sin(radians)], axis=1)
-    assert_allclose(keras.ops.convert_to_numpy(circle), expected, atol=1e-6)
+    assert_allclose(
+        keras.ops.convert_to_numpy(circle),
+        expected,
+        atol=1e-6,
+    )
 
 
 def test_gaps_are_as_wide_as_their_angles() -> None:
