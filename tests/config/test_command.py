@@ -70,7 +70,8 @@ def test_help_is_printed_and_nothing_done(
     assert Command("Does.\n", TABLE, exit)(["program", "--x", flag]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Does.\n\nFlags:\n  --name=none\n")
-    assert "  --again=false\n" in printed and "  --axis=\n" in printed
+    assert "  --again=false\n" in printed
+    assert "  --axis=\n" in printed
     assert "Shipped" not in printed  # flagfiles have the flags of runs
 
 
@@ -97,7 +98,8 @@ def test_help_imports_nothing_heavy() -> None:
         capture_output=True,
         text=True,
     )
-    assert (result.returncode, result.stderr) == (0, "")
+    assert result.returncode == 0
+    assert result.stderr == ""
 
 
 @pytest.mark.parametrize("command", [train, sweep, threshold])
@@ -117,7 +119,8 @@ def test_commands_are_listed_and_named(
     assert tfcomp.main(["tfcomp"]) == 0
     listed = capsys.readouterr().out
     for name, purpose in tfcomp.COMMANDS.items():
-        assert f"tfcomp {name} " in listed and purpose in listed
+        assert f"tfcomp {name} " in listed
+        assert purpose in listed
     assert tfcomp.main(["tfcomp", "compare", "--help"]) == 0
     assert "--scores=" in capsys.readouterr().out
     assert tfcomp.main(["tfcomp", "--version"]) == 0
@@ -136,12 +139,14 @@ def test_reader_that_goes_away(talk: subprocess.Popen) -> None:
     talk.stdout.close()
     talk.stdin.write("go on\n")
     talk.stdin.close()
-    assert (talk.wait(), talk.stderr.read()) == (141, "")
+    assert talk.wait() == 141
+    assert talk.stderr.read() == ""
 
 
 def test_an_interruption_is_one_line(talk: subprocess.Popen) -> None:
     talk.send_signal(signal.SIGINT)
-    assert (talk.wait(), talk.stderr.read()) == (130, "interrupted\n")
+    assert talk.wait() == 130
+    assert talk.stderr.read() == "interrupted\n"
 
 
 # Waits where Python swallows what a handler raises, and goes on.
@@ -224,7 +229,8 @@ def test_no_request_to_stop_is_lost(
         for _ in range(count):  # `timeout` sends two
             process.send_signal(signal.SIGTERM)
         printed, errors = process.communicate(timeout=10)
-    assert (process.returncode, errors) == (143, "")
+    assert process.returncode == 143
+    assert errors == ""
     assert "closed" in printed or case != "clean-up"
     assert not list(tmp_path.iterdir())
 
@@ -286,7 +292,8 @@ ALLOCATING = (
 )
 def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
     message, code = errors.explain_failure(error)
-    assert message.startswith(line) and "\n" not in message
+    assert message.startswith(line)
+    assert "\n" not in message
     assert code == status
 
 

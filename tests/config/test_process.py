@@ -26,7 +26,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_folder_is_private_and_removed(place: Path) -> None:
     with process.make_private_folder() as folder:
-        assert folder.parent == place and folder.name.startswith(process.PREFIX)
+        assert folder.parent == place
+        assert folder.name.startswith(process.PREFIX)
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "below").mkdir()
     assert not os.listdir(place)
@@ -53,7 +54,8 @@ def test_a_home_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
         text=True,
         env=os.environ | {"HOME": "/dev/null", "MPLCONFIGDIR": "/dev/null"},
     )
-    assert result.returncode == 0 and "Traceback" not in result.stderr
+    assert result.returncode == 0
+    assert "Traceback" not in result.stderr
     assert picture.stat().st_size > 0
     assert not os.listdir(place)
 

@@ -15,9 +15,12 @@ it depends on the processor, so compare it with another one of the same machine.
 """
 
 import argparse
+import contextlib
 import csv
 import hashlib
+import importlib
 import inspect
+import io
 import json
 import os
 import re
@@ -59,7 +62,11 @@ def list_names() -> Iterator[str]:
 def list_flags() -> Iterator[str]:
     """Yields each flag of each command with its default."""
     for command in COMMANDS:
-        text = run_command(command, "--help")
+        module = importlib.import_module(f"tfcomp.{command}")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            module.main([command, "--help"])
+        text = printed.getvalue()
         for line in re.findall(r"^  (--\w+=.*)", text, re.MULTILINE):
             yield f"{command} {line}"
 

@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tfcomp.config.run_flags import parse_config
+from tests.datasets.own_tables import make_data
 from tfcomp.contrib.acting import first_poses
 from tfcomp.contrib.acting.first_poses import (
     find_background,
     fit_moment,
     sample_poses,
 )
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import Dataset
 
-FACTORS = [
-    ["a", 3, "ordered"],
-    ["b", 4, "ordered"],
-    ["turn", 4, "periodic"],
-]
+FACTORS = [["a", 3, "ordered"], ["b", 4, "ordered"], ["turn", 4, "periodic"]]
 # Four units of the second factor, after three of the first.
 POSES = np.array([-0.5, 0.1, 0.7, 0.9])
 
@@ -34,34 +30,27 @@ def save_and_read(
     classes = np.argwhere(np.ones(shape))
     copies = len(images) // len(classes)
     classes = np.repeat(classes, copies, axis=0)
-    np.savez(path, images=images, classes=classes, names=["a", "b"])
-    config = parse_config(
-        [
-            "--dataset=table",
-            f"--data={path}",
-            "--region=a:#2,b:#1",
-            *flags,
-        ]
+    np.savez(
+        path,
+        images=images,
+        classes=classes,
+        names=["a", "b"],
     )
-    return make_dataset(config)
+    line = "--dataset=table --region=a:#2,b:#1"
+    return make_data(line, f"--data={path}", *flags)
 
 
 def test_the_background_depends_on_the_training_images(
     tmp_path: Path,
     rng: np.random.Generator,
 ) -> None:
+    path = tmp_path / "noise.npz"
     images = rng.random((12, 8, 8))
     backgrounds = set()
     for seed in (0, 1):
-        dataset = save_and_read(
-            tmp_path / "noise.npz",
-            images,
-            (3, 4),
-            "--num_train=4",
-            f"--seed={seed}",
-        )
-        (background,) = find_background(dataset)
-        backgrounds.add(background)
+        flags = ("--num_train=4", f"--seed={seed}")
+        dataset = save_and_read(path, images, (3, 4), *flags)
+        backgrounds.update(find_background(dataset))
     assert len(backgrounds) == 2
 
 
@@ -103,10 +92,8 @@ def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
 
 def make_codes(index: np.ndarray) -> list[np.ndarray]:
     """One-hot codes of classes [n, 3]."""
-    codes = []
-    for factor, column in zip(FACTORS, index.T, strict=True):
-        codes.append(np.eye(factor[1])[column])
-    return codes
+    sizes = [size for _, size, _ in FACTORS]
+    return [np.eye(n)[i] for n, i in zip(sizes, index.T, strict=True)]
 
 
 ALL = np.tile(np.argwhere(np.ones((3, 4, 4))), (4, 1))

@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
+import tensorflow as tf
+import tensorflow_datasets as tfds
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
-from tests.datasets.test_regions import make_published
+from tests.datasets.test_regions import hold_out, make_published
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import Registry
 from tfcomp.contrib import published_readers
@@ -133,6 +135,7 @@ def test_damaged_norb(
     write_norb(tmp_path, "training", [4, 6])
     path = tmp_path / "smallnorb-training-info.mat"
     content = path.read_bytes()
+
     if damage == "absent":
         path.unlink()
     elif damage == "short":
@@ -141,6 +144,7 @@ def test_damaged_norb(
         path.write_bytes(bytes(4) + content[4:])
     else:
         write_matrix(path, np.zeros((7, 4), "<i4"))
+
     with pytest.raises(RunError):
         load(tmp_path)
 
@@ -167,8 +171,7 @@ def test_montero_holds_out_as_many_as_published(
     count: int,
 ) -> None:
     space = make_published("MPI3D")
-    region = parse_region(f"montero:{split}", space)
-    assert region.contains(space.grid()).sum() == count
+    assert hold_out(f"montero:{split}", space).sum() == count
 
 
 def test_a_kind_of_split_that_nobody_published() -> None:
@@ -198,9 +201,6 @@ def store(
     columns: dict,
 ) -> None:
     """Prepares a TFDS dataset of one split."""
-    import tensorflow as tf
-    import tensorflow_datasets as tfds
-
     tfds.dataset_builders.store_as_tfds_dataset(
         name=name,
         version="2.1.0",
@@ -215,8 +215,6 @@ def test_small_norb_of_tfds(
     rng: np.random.Generator,
 ) -> None:
     """Its instances are a factor although their name has no `label_`."""
-    import tensorflow_datasets as tfds
-
     values = (range(5), (4, 6), (0, 8), (0, 17), (2, 5))
     rows = np.array([*itertools.product(*values)])
     images = rng.integers(0, 256, (80, 4, 4, 1), np.uint8)
@@ -243,16 +241,15 @@ def test_labels_and_values(
     tmp_path: Path,
     rng: np.random.Generator,
 ) -> None:
-    import tensorflow_datasets as tfds
-
     order = rng.permutation(24)
     features = {"image": tfds.features.Image(shape=(5, 6, 1))}
     columns = {"image": IMAGES[order, ..., None]}
-    for name, size, column in zip(NAMES, SIZES, CLASSES.T, strict=True):
+    rows = CLASSES[order]
+    for name, size, column in zip(NAMES, SIZES, rows.T, strict=True):
         features[f"label_{name}"] = tfds.features.ClassLabel(num_classes=size)
         features[f"value_{name}"] = np.float32
-        columns[f"label_{name}"] = column[order]
-        columns[f"value_{name}"] = 2 * column[order].astype(np.float32)
+        columns[f"label_{name}"] = column
+        columns[f"value_{name}"] = 2 * column.astype(np.float32)
     store("mine", tmp_path, features, columns)
 
     dataset = load("tfds:mine", f"--data_dir={tmp_path}")

@@ -9,12 +9,7 @@ import PIL.Image
 
 import tfcomp
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import (
-    Dataset,
-    Factor,
-    FactorSpace,
-    make_dataset,
-)
+from tfcomp.datasets import Dataset, Factor, FactorSpace, make_dataset
 
 SIZES = (3, 2, 4)
 CLASSES = np.argwhere(np.ones(SIZES))
@@ -24,30 +19,39 @@ KINDS = ["categorical", "ordered", "periodic"]
 PIXELS = np.random.default_rng(0).integers(0, 256, (8, 6, 5), np.uint8)
 
 
+def make_data(line: str, *flags: str) -> Dataset:
+    """Makes the dataset of a command line, as of `smoke --num_train=4`."""
+    return make_dataset(parse_config([*line.split(), *flags]))
+
+
 def load(path: str | Path, *flags: str) -> Dataset:
     """The dataset of a file, whose images are checked."""
-    data = [f"--data={path}", "--region=none"]
-    dataset = make_dataset(parse_config(["--dataset=table", *data, *flags]))
+    line = "--dataset=table --region=none"
+    dataset = make_data(line, f"--data={path}", *flags)
     dataset.prepare()
     return dataset
 
 
-def write_own(path: Path, compressed: bool = False, **others: Any) -> Path:
+def write_own(path: Path, compressed: bool = False, **changes: Any) -> Path:
     """Writes an `.npz` file; a member that is None is left out."""
-    save = np.savez_compressed if compressed else np.savez
-    members = {
-        "images": IMAGES,
-        "classes": CLASSES,
-        "names": NAMES,
-    } | others
-    save(
-        path,
-        **{k: v for k, v in members.items() if v is not None},
-    )
+    members = {"images": IMAGES, "classes": CLASSES, "names": NAMES}
+    members |= changes
+    for name in changes:
+        if members[name] is None:
+            del members[name]
+
+    if compressed:
+        np.savez_compressed(path, **members)
+    else:
+        np.savez(path, **members)
     return path
 
 
-def write_folder(folder: Path, rows: Sequence[str], head: str) -> Path:
+def write_folder(
+    folder: Path,
+    rows: Sequence[str],
+    head: str,
+) -> Path:
     """Writes eight pictures and a table with these rows."""
     for number, pixels in enumerate(PIXELS):
         PIL.Image.fromarray(pixels).save(folder / f"{number}.png")
@@ -61,11 +65,6 @@ def make_space(**sizes: int) -> FactorSpace:
     for name, size in sizes.items():
         factors.append(Factor(name, size, 0.0, float(max(size - 1, 1))))
     return FactorSpace(tuple(factors))
-
-
-def make_bumps(*flags: str) -> Dataset:
-    """Makes a dataset of 12 x 12 bumps without a square in their middle."""
-    return make_dataset(parse_config(["--flagfile=smoke.flags", *flags]))
 
 
 def make_table(classes: np.ndarray, **options: Any) -> tfcomp.FactorTable:

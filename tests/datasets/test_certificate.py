@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from pytest import approx
 
 import tfcomp
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
+from tests.datasets.own_tables import make_data
 from tfcomp.datasets.notes import describe_identifiable, describe_order
 from tfcomp.datasets.solvable import (
     certify,
@@ -23,7 +23,7 @@ from tfcomp.datasets.solvable import (
 SPRITES = (
     "--dataset=sprites --model=mlp --encoding=one_hot --grid_size=16 "
     "--sprite_sizes=3,3,4,8,8"
-).split()
+)
 
 
 def make_design(index: np.ndarray, order: int) -> np.ndarray:
@@ -38,7 +38,9 @@ def make_design(index: np.ndarray, order: int) -> np.ndarray:
 
 
 def certify_by_svd(
-    train: np.ndarray, every: np.ndarray, order: int
+    train: np.ndarray,
+    every: np.ndarray,
+    order: int,
 ) -> tuple[np.ndarray, int]:
     """Rows that a projection leaves unchanged, and the missing rank."""
     rows = make_design(np.concatenate([train, every]), order)
@@ -65,93 +67,86 @@ def draw_split(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_random_splits_equal_an_svd(seed: int) -> None:
     train, every = draw_split(seed)
     for order in (1, 2, 3):
-        found = certify(train, every, order)
-        certified, missing = certify_by_svd(train, every, order)
-        assert found.certified.tolist() == certified.tolist()
-        assert len(found.images) == missing
-        assert len({*found.images.tolist()}) == missing
+        certificate = certify(train, every, order)
+
+        certified, missing_rank = certify_by_svd(train, every, order)
+        images = certificate.images
+        assert certificate.certified.tolist() == certified.tolist()
+        assert len(images) == missing_rank
+        assert len(set(images.tolist())) == missing_rank
         # Added, the suggested images certify everything.
-        more = np.concatenate([train, every[found.images]])
-        again = certify(more, every, order)
+        train_more = np.concatenate([train, every[images]])
+        again = certify(train_more, every, order)
         assert again.certified.all()
         assert len(again.images) == 0
 
 
 @pytest.mark.parametrize(
-    ("region", "shares", "missing", "noise"),
+    ("region", "shares", "missing_ranks", "noise"),
     [
-        (
-            "montero:range",
-            (1, 0, 0),
-            (0, 4),
-            (0.027, 0.028),
-        ),
-        (
-            "wiedemer:orthogonal",
-            (1, 0, 0),
-            (0, 163),
-            (12.8, 21),
-        ),
-        (
-            "wiedemer:diagonal:.4",
-            (0.3112, 0, 0),
-            (2, 128),
-            (0.7, 1.2),
-        ),
-        (
-            "montero:extrapolation",
-            (0, 0, 0),
-            (4, 60),
-            (None, None),
-        ),
+        ("montero:range", [1, 0, 0], [0, 4], [0.027, 0.028]),
+        ("wiedemer:orthogonal", [1, 0, 0], [0, 163], [12.8, 21]),
+        ("wiedemer:diagonal:.4", [0.3112, 0, 0], [2, 128], [0.7, 1.2]),
+        ("montero:extrapolation", [0, 0, 0], [4, 60], [None, None]),
     ],
 )
 def test_published_splits_of_sprites(
-    region: str, shares: tuple, missing: tuple, noise: tuple
+    region: str,
+    shares: list,
+    missing_ranks: list,
+    noise: list,
 ) -> None:
-    flags = [
-        *SPRITES,
-        f"--region={region}",
-        "--eval_points=100",
-    ]
-    dataset = make_dataset(parse_config(flags))
-    found = summarize_certificates(dataset, certify_dataset(dataset))
-    certified = [found[str(k)]["certified"] for k in (1, 2, 3)]
-    assert certified == pytest.approx(shares, abs=1e-4)
-    assert tuple(found[str(k)]["missing_rank"] for k in (1, 2)) == missing
-    for name, expected in zip(("mean", "max"), noise, strict=True):
-        assert found["1"][f"noise_{name}"] == pytest.approx(expected, abs=0.06)
+    dataset = make_data(f"{SPRITES} --region={region} --eval_points=100")
+
+    summary = summarize_certificates(dataset, certify_dataset(dataset))
+
+    orders = [summary[order] for order in "123"]
+    certified = [order["certified"] for order in orders]
+    assert certified == approx(shares, abs=1e-4)
+    assert [order["missing_rank"] for order in orders[:2]] == missing_ranks
+    bounds = [orders[0]["noise_mean"], orders[0]["noise_max"]]
+    assert bounds == approx(noise, abs=0.06)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("order", [1, 2])
 def test_noise_equals_the_variance_of_least_squares(
-    seed: int, order: int
+    seed: int,
+    order: int,
 ) -> None:
     train, every = draw_split(seed)
     asked = every[certify(train, every, order).certified]
     if not len(asked):
         return
+
+    noise = measure_noise(train, asked, order)
+
     rows = make_design(np.concatenate([train, asked]), order)
     # Weights of the training images in the estimate of each sum.
     weights = rows[len(train) :] @ np.linalg.pinv(rows[: len(train)], 1e-9)
     expected = np.sum(weights**2, axis=1)
-    np.testing.assert_allclose(measure_noise(train, asked, order), expected)
+    np.testing.assert_allclose(noise, expected)
 
 
 def test_stripes_determine_sums_of_their_effects() -> None:
     """An absent factor once cost an unknown: 0 % and one image missing."""
-    dataset = make_dataset(parse_config(["--flagfile=stripes.flags"]))
-    found = summarize_certificates(dataset, certify_dataset(dataset))
-    assert found["1"]["certified"] == 1 and found["1"]["missing_rank"] == 0
+    dataset = make_data("stripes")
+
+    summary = summarize_certificates(dataset, certify_dataset(dataset))
+
+    first = summary["1"]
+    assert first["certified"] == 1
+    assert first["missing_rank"] == 0
     # The sum of two images, one of x and one of y.
-    assert found["1"]["noise_mean"] == pytest.approx(2)
-    assert found["1"]["noise_max"] == pytest.approx(2)
-    assert found["2"]["certified"] == 0
+    assert first["noise_mean"] == approx(2)
+    assert first["noise_max"] == approx(2)
+    assert summary["2"]["certified"] == 0
 
 
 def slow_leave_one_out(
-    train: np.ndarray, images: np.ndarray, order: int
+    train: np.ndarray,
+    images: np.ndarray,
+    order: int,
 ) -> float:
     """Least squares without each image, where the others determine it."""
     design = make_design(train, order)
@@ -159,7 +154,8 @@ def slow_leave_one_out(
     total = 0.0
     for i in range(len(train)):
         others = np.arange(len(train)) != i
-        if not certify_by_svd(train[others], train[[i]], order)[0].all():
+        (is_certified,), _ = certify_by_svd(train[others], train[[i]], order)
+        if not is_certified:
             continue
         weights = design[i] @ np.linalg.pinv(design[others], 1e-9)
         wrong += np.sum((images[i] - weights @ images[others]) ** 2)
@@ -168,96 +164,83 @@ def slow_leave_one_out(
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_training_images_from_the_others(
-    order: int,
-) -> None:
+def test_training_images_from_the_others(order: int) -> None:
     rng = np.random.default_rng(1)
-    grid = np.indices((3, 4, 3)).reshape(3, -1).T
+    grid = np.argwhere(np.ones((3, 4, 3)))
     train = grid[rng.random(len(grid)) < 0.9]
-    images = rng.normal(size=(len(train), 7))
-    expected = slow_leave_one_out(train, images, order)
-    found = explain_images(train, images, order)
-    assert found == pytest.approx(expected, rel=1e-6)
-    effects = rng.normal(size=(make_design(train, order).shape[1], 7))
-    images = make_design(train, order) @ effects
-    assert explain_images(train, images, order) == pytest.approx(1)
+    design = make_design(train, order)
+    noise = rng.normal(size=(len(train), 7))
+    sums = design @ rng.normal(size=(design.shape[1], 7))
+
+    expected = slow_leave_one_out(train, noise, order)
+    assert explain_images(train, noise, order) == approx(expected)
+    assert explain_images(train, sums, order) == approx(1)
     # Of as many effects as images nothing can be told.
-    assert explain_images(train, images, 3) is None
+    assert explain_images(train, noise, 3) is None
 
 
 def test_order_of_training_images() -> None:
     """Bumps are products; pluses of stripes with both are sums."""
-    dataset = make_dataset(parse_config(["--flagfile=smoke.flags"]))
-    found = explain_training(dataset)
-    assert list(found) == ["1"] and found["1"] < 0.6
-    assert "no sums" in describe_order(found)
+    orders = explain_training(make_data("smoke"))
+    assert list(orders) == ["1"]
+    assert orders["1"] < 0.6
+    assert "no sums" in describe_order(orders)
     assert "order 2" in describe_order({"1": 0.5, "2": 0.999})
     assert describe_order({}) == ""
 
 
-def measure(*flags: str) -> dict[str, float]:
-    config = parse_config(["--grid_size=12", "--sigma=0.3", *flags])
-    return measure_coverage(make_dataset(config))
+def measure(flags: str) -> dict[str, float]:
+    return measure_coverage(make_data(f"--grid_size=12 --sigma=0.3 {flags}"))
 
 
 @pytest.mark.parametrize(
-    ("region", "combinations", "values", "pixels"),
+    ("region", "combinations", "values"),
     [
-        ("square:4-7", 128 / 144, 1.0, 128 / 144),
-        ("corner:6", 108 / 144, 1.0, 108 / 144),
-        ("gap:x:3-5", 108 / 144, 21 / 24, 108 / 144),
-        ("none", 1.0, 1.0, 1.0),
+        ("square:4-7", 128 / 144, 1),
+        ("corner:6", 108 / 144, 1),
+        ("gap:x:3-5", 108 / 144, 21 / 24),
+        ("none", 1, 1),
     ],
 )
 def test_narrow_bumps_light_one_pixel_each(
     region: str,
     combinations: float,
     values: float,
-    pixels: float,
 ) -> None:
-    found = measure(f"--region={region}")
-    assert found["combinations"] == pytest.approx(combinations)
-    assert found["values"] == pytest.approx(values)
+    coverage = measure(f"--region={region}")
+    assert coverage["combinations"] == approx(combinations)
+    assert coverage["values"] == approx(values)
     # A bump of this width changes its neighbors by less than 4 in 1000.
-    assert found["pixels"] == pytest.approx(pixels)
+    assert coverage["pixels"] == approx(combinations)
 
 
-def test_pixels_of_faint_images_count(
-    rng: np.random.Generator,
-) -> None:
+def test_pixels_of_faint_images_count(rng: np.random.Generator) -> None:
     images = rng.random((9, 2, 2))
     classes = np.argwhere(np.ones((3, 3)))
-    shares = []
+    shares = set()
     for scale in (1, 1e-3, 1e-5):
         table = tfcomp.FactorTable(scale * images, classes)
-        found = tfcomp.evaluate(table.draw, table, "square:1-2")
-        shares.append(found.coverage["pixels"])
-    assert shares[0] > 0 and shares == [shares[0]] * 3
+        report = tfcomp.evaluate(table.draw, table, "square:1-2")
+        shares.add(report.coverage["pixels"])
+    (share,) = shares
+    assert share > 0
 
 
-@pytest.mark.parametrize("count", [0, 90])
+@pytest.mark.parametrize(("num_train", "expected"), [(0, 1), (90, 90 / 144)])
 def test_combinations_of_the_region_count_if_trained(
-    count: int,
+    num_train: int,
+    expected: float,
 ) -> None:
-    found = measure(
-        "--region=square:4-7",
-        "--train_all",
-        f"--num_train={count}",
-    )
-    assert found["combinations"] == pytest.approx((count or 144) / 144)
+    flags = f"--region=square:4-7 --train_all --num_train={num_train}"
+    assert measure(flags)["combinations"] == approx(expected)
 
 
 @pytest.mark.parametrize("points", [64, 0])
-def test_combinations_are_those_of_the_whole_grid(
-    points: int,
-) -> None:
+def test_combinations_are_those_of_the_whole_grid(points: int) -> None:
     """However few of them are scored, half of them OOD on purpose."""
-    flags = [
-        "--region=orthotopic:1",
-        f"--eval_points={points}",
-    ]
-    found = measure_coverage(make_dataset(parse_config([*SPRITES, *flags])))
-    assert found["combinations"] == pytest.approx(4 / 9)
+    flags = f"--region=orthotopic:1 --eval_points={points}"
+    coverage = measure_coverage(make_data(f"{SPRITES} {flags}"))
+    assert coverage["combinations"] == approx(4 / 9)
 
 
 def test_columns_of_a_design_are_counted_up_to_a_limit() -> None:

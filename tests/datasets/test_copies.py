@@ -4,34 +4,29 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import tfcomp
+from tests.datasets.own_tables import make_data
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
-from tfcomp.datasets.notes import (
-    describe_copies,
-    describe_limits,
-)
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.notes import describe_copies, describe_limits
 from tfcomp.datasets.tables import make_table_dataset
 
-SMALL = (
-    "--dataset=sprites",
-    "--grid_size=12",
-    "--sprite_sizes=3,2,4,3,2",
-)
-SPRITES = (
-    "--dataset=sprites",
-    "--grid_size=16",
-    "--sprite_sizes=3,3,4,8,8",
-)
+SMALL = "--dataset=sprites --grid_size=12 --sprite_sizes=3,2,4,3,2"
+SPRITES = "--dataset=sprites --grid_size=16 --sprite_sizes=3,3,4,8,8"
 
 
-def make_sprites(region: str, *flags: str) -> Dataset:
-    return make_dataset(parse_config([*flags, f"--region={region}"]))
-
-
-def make_table(classes: np.ndarray, images: np.ndarray, *flags: str) -> Dataset:
-    table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
+def make_table(
+    classes: np.ndarray,
+    images: np.ndarray,
+    *flags: str,
+) -> Dataset:
+    table = tfcomp.FactorTable(
+        images,
+        classes,
+        names=["shape", "angle"],
+    )
     return make_table_dataset(parse_config(["--dataset=table", *flags]), table)
 
 
@@ -80,13 +75,12 @@ def list_pairs(dataset: Dataset, named: dict[str, list[str]]) -> set:
         "none",
     ],
 )
-def test_equal_images_are_those_of_all_pairs(
-    region: str,
-) -> None:
-    dataset = make_sprites(region, *SMALL)
-    is_copy, aliases = compare_all(dataset)
+def test_equal_images_are_those_of_all_pairs(region: str) -> None:
+    dataset = make_data(f"{SMALL} --region={region}")
     copies = dataset.copies
-    np.testing.assert_array_equal(copies.is_copy, is_copy)
+
+    is_copy, aliases = compare_all(dataset)
+    assert_array_equal(copies.is_copy, is_copy)
     assert list_pairs(dataset, copies.summary["aliases"]) == aliases
 
 
@@ -100,15 +94,17 @@ def test_equal_images_are_those_of_all_pairs(
     ],
 )
 def test_copies_of_sprites(
-    region: str, num_copies: int, num_held_out: int
+    region: str,
+    num_copies: int,
+    num_held_out: int,
 ) -> None:
-    dataset = make_sprites(region, *SPRITES)
+    dataset = make_data(f"{SPRITES} --region={region}")
     assert dataset.copies.is_copy.sum() == num_copies
     assert dataset.splits.is_ood.sum() == num_held_out
 
 
 def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
-    dataset = make_sprites("wiedemer:orthogonal", *SPRITES)
+    dataset = make_data(f"{SPRITES} --region=wiedemer:orthogonal")
     summary = dataset.copies.summary
     assert len(dataset.splits.train) == 22
     assert summary["num_repeated"] == 4
@@ -126,45 +122,36 @@ def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
         "--dataset=composed --grid_size=16 --num_positions=3 --region=none",
     ],
 )
-def test_nothing_is_said_of_different_images(
-    line: str,
-) -> None:
-    dataset = make_dataset(parse_config(line.split()))
+def test_nothing_is_said_of_different_images(line: str) -> None:
+    dataset = make_data(line)
     assert dataset.copies.summary == {}
     assert describe_copies({}) == ""
     assert "ood_new" not in dataset.subsets
 
 
-def test_copies_and_new_images_of_a_sample(
-    rng: np.random.Generator,
-) -> None:
+def test_copies_and_new_images_of_a_sample(rng: np.random.Generator) -> None:
     classes = np.argwhere(np.ones((3, 20)))
     images = rng.integers(0, 256, (60, 5, 4), np.uint8)
     images[40:45] = images[:5]  # five held-out images of the last shape
-    flags = (
-        "--region=shape:2,angle:0-9",
-        "--eval_points=24",
-    )
+    flags = ("--region=shape:2,angle:0-9", "--eval_points=24")
+
     dataset = make_table(classes, images, *flags)
+
     copied = dataset.splits.all.factors[dataset.copies.is_copy]
     assert copied.tolist() == [[2, angle] for angle in range(5)]
-    for data in (
-        dataset,
-        dataset.at_points(dataset.splits.points[:20]),
-    ):
-        shape, angle = data.splits.grid.T
-        expected = (shape == 2) & (angle >= 5) & (angle <= 9)
-        np.testing.assert_array_equal(data.subsets["ood_new"], expected)
     assert list(dataset.subsets) == ["id", "ood", "ood_new"]
+    part = dataset.at_points(dataset.splits.points[:20])
+    for data in (dataset, part):
+        shape, angle = data.splits.grid.T
+        is_new = (shape == 2) & (angle >= 5) & (angle <= 9)
+        assert_array_equal(data.subsets["ood_new"], is_new)
 
 
 def test_last_bits_of_black_pixels_make_no_new_image() -> None:
     classes = np.argwhere(np.ones((2, 3)))
     images = np.zeros((6, 3, 3), np.float32)
-    images[:, 0, 0] = np.arange(6) / 10
-    images[3] = images[0]
-    images[3, 1, 1] = 1e-17
-    images[4] = images[1]
-    images[4, 1, 1] = 1e-4
+    images[:3, 0, 0] = [0, 0.1, 0.2]
+    images[3:] = images[:3]
+    images[3:, 1, 1] = [1e-17, 1e-4, 0.5]
     dataset = make_table(classes, images, "--region=shape:1,angle:0-1")
     assert np.flatnonzero(dataset.copies.is_copy).tolist() == [3]

@@ -1,17 +1,15 @@
 """The reference of relative errors: declared grounds and mean images."""
 
-import itertools
-
 import numpy as np
 import pytest
+from pytest import approx
 
 import tfcomp
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
+from tests.datasets.own_tables import make_data
 from tfcomp.datasets.views import to_contrast
 from tfcomp.report.model_report import ModelReport
 
-CLASSES = np.array(list(itertools.product(range(3), range(6), range(6))))
+CLASSES = np.argwhere(np.ones((3, 6, 6)))
 REGION = "size:2,x:3-5,y:3-5"
 IS_OOD = (CLASSES >= (2, 3, 3)).all(axis=1)
 GROUNDS = (0.0, 0.35, 1.0)
@@ -19,79 +17,76 @@ GROUNDS = (0.0, 0.35, 1.0)
 
 def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
     """Discs that are .2 brighter (on white: darker) than a gray ground."""
-    size, x, y = (CLASSES[:, i, None, None] for i in range(3))
-    column, row = np.arange(16), np.arange(16)[:, None]
-    far = np.hypot(column - 2.5 - 2.1 * x, row - 2.5 - 2.1 * y)
-    discs = np.clip(size + 1.5 - far, 0, 1) * (0.2 if ground < 0.9 else -0.2)
+    size, x, y = CLASSES.T[:, :, None, None]
+    row, column = np.mgrid[:16, :16]
+    distance = np.hypot(column - 2.5 - 2.1 * x, row - 2.5 - 2.1 * y)
+    discs = 0.2 * np.clip(size + 1.5 - distance, 0, 1)
+    if ground > 0.9:
+        discs = -discs
     images = (255 * (ground + discs)).astype(np.uint8)
     return np.repeat(images[..., None], channels, axis=-1)
 
 
-def score(
-    images: np.ndarray,
-    classes: np.ndarray,
-    shown: np.ndarray,
-) -> ModelReport:
+def score(images: np.ndarray, drawn: np.ndarray) -> ModelReport:
     """The scores of a model that draws one image everywhere."""
-    table = tfcomp.FactorTable(images, classes, names=["size", "x", "y"])
+    table = tfcomp.FactorTable(
+        images,
+        CLASSES,
+        names=["size", "x", "y"],
+    )
 
     def draw(factors: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(shown, (len(factors), *shown.shape))
+        return np.broadcast_to(drawn, (len(factors), *drawn.shape))
 
     return tfcomp.evaluate(draw, table, REGION)
 
 
-@pytest.mark.parametrize("channels", (1, 3))
+@pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_the_mean_training_image_scores_one(
-    ground: float, channels: int
+    ground: float,
+    channels: int,
 ) -> None:
     images = draw_discs(ground, channels)
     mean = (images[~IS_OOD] / 255).mean(axis=0)
-    scores = score(images, CLASSES, mean).scores
-    assert scores["id"]["relative_mse"] == pytest.approx(1, abs=0.02)
-    assert scores["ood"]["relative_mse"] == pytest.approx(1, abs=0.02)
-    assert scores["id"]["r2"] == pytest.approx(0, abs=1e-6)
+
+    scores = score(images, mean).scores
+
+    assert scores["id"]["relative_mse"] == approx(1, abs=0.02)
+    assert scores["ood"]["relative_mse"] == approx(1, abs=0.02)
+    assert scores["id"]["r2"] == approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("line", "label"),
-    (
-        ("smoke.flags", "blank 1"),
-        ("stripes.flags --num_bumps=0", "blank 0"),
+    [
+        ("smoke", "blank 1"),
+        ("stripes --num_bumps=0", "blank 0"),
+        ("rotated_mnist --digit_source=stand_in", "blank 0"),
         (
-            "rotated_mnist.flags --digit_source=stand_in",
-            "blank 0",
-        ),
-        (
-            "smoke.flags --dataset=sprites --region=none "
-            "--sprite_sizes=2,1,1,3,3,2",
+            "sprites --region=none --sprite_sizes=2,1,1,3,3,2 --grid_size=12",
             "mean training image",
         ),
-    ),
+    ],
 )
 def test_shipped_data_declare_their_ground(line: str, label: str) -> None:
-    dataset = make_dataset(
-        parse_config(
-            [
-                f"--flagfile={line.split()[0]}",
-                *line.split()[1:],
-            ]
-        )
-    )
-    assert dataset.reference_label == label
+    assert make_data(line).reference_label == label
 
 
 @pytest.mark.parametrize(
     ("ground", "expected"),
-    ((0.0, 0.0), (0.5, None), (1.0, 1.0)),
+    [(0.0, 0.0), (0.5, None), (1.0, 1.0)],
 )
 def test_the_ground_of_a_table_is_found(
-    ground: float, expected: float | None
+    ground: float,
+    expected: float | None,
 ) -> None:
     images = draw_discs(ground)
-    dataset = score(images, CLASSES, images[0] / 255).dataset
+
+    dataset = score(images, images[0] / 255).dataset
+
     assert dataset.ground == expected
-    bright = to_contrast(dataset, images / 255)
-    most = np.median(bright, axis=1)  # pixels of the ground
-    assert expected is None or np.abs(most).max() < 1e-6
+    if expected is not None:
+        contrast = to_contrast(dataset, images / 255)
+        grounds = np.median(contrast, axis=1)
+        assert np.abs(grounds).max() < 1e-6

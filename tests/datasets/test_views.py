@@ -7,22 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.datasets.own_tables import make_space
+from tests.datasets.own_tables import make_data, make_space
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import (
-    Dataset,
-    grid_maps,
-    make_dataset,
-    views,
-)
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    make_categories,
-)
+from tfcomp.datasets import Dataset, grid_maps, views
+from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
 
@@ -44,92 +35,95 @@ def test_planes_show_held_out_and_known_points() -> None:
         "x 6, color green",
     ]
     for plane in planes:
-        assert 0 < mask[plane.index].sum() < mask[plane.index].size
+        assert mask[plane.index].any()
+        assert not mask[plane.index].all()
 
 
-def test_a_finer_grid_has_new_values_and_the_same_region() -> None:
-    flags = [
-        "--digit_source=stand_in",
-        "--digit_classes=1,4",
-    ]
-    flags += [
-        "--num_angles=21",
-        "--region=box:angle:100-200,digit:4",
-    ]
-    config = parse_config(["--flagfile=rotated_mnist.flags", *flags])
-    dataset = make_dataset(config)
-    finer = views.refine(dataset, "bump", 36)
-    digit, angle = finer.splits.grid.T
+@pytest.fixture(scope="module")
+def digits() -> Dataset:
+    return make_data(
+        "rotated_mnist --digit_source=stand_in --digit_classes=1,4 "
+        "--num_angles=21 --region=box:angle:100-200,digit:4"
+    )
+
+
+def test_a_finer_grid_has_new_values_and_the_same_region(
+    digits: Dataset,
+) -> None:
+    splits = views.refine(digits, "bump", 36).splits
+
+    digit, angle = splits.grid.T
     assert sorted({*angle.tolist()}) == list(range(0, 360, 10))
     held_out = (digit == 4) & (angle >= 100) & (angle <= 200)
-    np.testing.assert_array_equal(finer.splits.is_ood, held_out)
-    assert held_out.sum() == 11 and len(finer.splits.grid) == 72
-    angles = finer.space["angle"].values().tolist()
-    factor = dataclasses.replace(dataset.space["angle"], levels=angles, size=36)
-    space = FactorSpace((dataset.space["digit"], factor))
-    uneven = dataclasses.replace(dataset, space=space)
+    assert_array_equal(splits.is_ood, held_out)
+    assert held_out.sum() == 11
+    assert len(splits.grid) == 72
+
+
+def test_a_finer_grid_of_uneven_values(digits: Dataset) -> None:
+    values = (*range(0, 350, 10), 345)
+    factor = dataclasses.replace(
+        digits.space["angle"],
+        levels=values,
+        size=36,
+    )
+    space = FactorSpace((digits.space["digit"], factor))
+    uneven = dataclasses.replace(digits, space=space)
     assert views.refine(uneven, "bump", 18).space["angle"].step == 20
-    with pytest.raises(ConfigError, match="codes .* one_hot lacks"):
-        views.refine(dataset, "one_hot", 36)
-    with pytest.raises(ConfigError, match="images .* rotated_digits lacks"):
-        views.refine(
-            dataclasses.replace(dataset, is_continuous=False),
-            "bump",
-            36,
-        )
 
 
-def test_maps_carry_their_factors(
-    rng: np.random.Generator,
-) -> None:
+def test_codes_and_images_that_have_no_finer_grid(digits: Dataset) -> None:
+    discrete = dataclasses.replace(digits, is_continuous=False)
+    with pytest.raises(ConfigError, match="codes .* one_hot"):
+        views.refine(digits, "one_hot", 36)
+    with pytest.raises(ConfigError, match="images .* rotated_digits"):
+        views.refine(discrete, "bump", 36)
+
+
+def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     values = rng.random(SHAPE)
     mask = values > 0.9
-    whole = grid_maps.GridMap(values, TILES.factors, mask)
+    grid_map = grid_maps.GridMap(values, TILES.factors, mask)
     index = TILES.to_index(TILES.grid())
-    is_ood = mask.ravel()
-    (plane, *_) = grid_maps.list_planes(TILES.factors, index, is_ood)
-    cut = whole.cut(plane)
-    assert [factor.name for factor in cut.factors] == [
-        "x",
-        "size",
-    ]
+    plane, *_ = grid_maps.list_planes(TILES.factors, index, mask.ravel())
+
+    part = grid_map.cut(plane)
+    assert [factor.name for factor in part.factors] == ["x", "size"]
     phase, color = plane.index[2:]
-    np.testing.assert_array_equal(cut.values, values[:, :, phase, color])
-    np.testing.assert_array_equal(cut.mask, mask[:, :, phase, color])
-    marginal = whole.average(3)
+    assert_array_equal(part.values, values[:, :, phase, color])
+    assert_array_equal(part.mask, mask[:, :, phase, color])
+
+    marginal = grid_map.average(3)
     assert marginal.factors == (TILES["color"],)
-    np.testing.assert_allclose(marginal.values, values.mean(axis=(0, 1, 2)))
-    np.testing.assert_array_equal(marginal.mask, mask.any(axis=(0, 1, 2)))
+    assert_allclose(marginal.values, values.mean(axis=(0, 1, 2)))
+    assert_array_equal(marginal.mask, mask.any(axis=(0, 1, 2)))
 
 
 ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)
 DIGITS = make_categories("digit", [4, 0])
 
 
-def test_a_curve_for_every_name() -> None:
-    for factors in ((DIGITS, ANGLE), (ANGLE, DIGITS)):
-        space = FactorSpace(factors)
-        curves = grid_maps.list_curves(space)
-        assert [c.label for c in curves] == [
-            "digit 0",
-            "digit 4",
-        ]
-        column = space.names.index("angle")
-        for curve, digit in zip(curves, (0, 4), strict=True):
-            points = space.grid()[curve.rows]
-            np.testing.assert_array_equal(points[:, column], ANGLE.values())
-            assert set(points[:, 1 - column]) == {digit}
+@pytest.mark.parametrize("factors", [(DIGITS, ANGLE), (ANGLE, DIGITS)])
+def test_a_curve_for_every_name(factors: tuple[Factor, Factor]) -> None:
+    space = FactorSpace(factors)
+
+    curves = grid_maps.list_curves(space)
+
+    column = space.names.index("angle")
+    assert [c.label for c in curves] == ["digit 0", "digit 4"]
+    for curve, digit in zip(curves, (0, 4), strict=True):
+        points = space.grid()[curve.rows]
+        assert_array_equal(points[:, column], ANGLE.values())
+        assert set(points[:, 1 - column]) == {digit}
 
 
 def test_one_factor_is_one_curve_with_an_interval() -> None:
     (curve,) = grid_maps.list_curves(FactorSpace((ANGLE,)))
+
     assert curve.label == "angle"
     assert curve.rows.tolist() == list(range(6))
     inside = np.array([0, 0, 1, 1, 1, 0])
-    assert grid_maps.find_interval(curve, inside) == (
-        120.0,
-        240.0,
-    )
+    assert grid_maps.find_interval(curve, inside) == (120, 240)
     assert grid_maps.find_interval(curve, np.roll(inside, 3)) is None
     assert grid_maps.find_interval(curve, np.zeros(6)) is None
 
@@ -145,14 +139,7 @@ def make(
     points = space.grid() if cells is None else cells
     train = points[~held_out.contains(points)]
     splits = make_splits(space, held_out, train, eval_points, cells)
-    return Dataset(
-        "own",
-        space,
-        held_out,
-        splits,
-        lambda f: f,
-        (1, 1, 1),
-    )
+    return Dataset("own", space, held_out, splits, abs, (1, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -165,91 +152,99 @@ def make(
     ],
 )
 def test_a_grid_of_both_kinds(region: str) -> None:
-    data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
+    data = make(
+        {"x": 20, "y": 20, "z": 5},
+        region,
+        eval_points=500,
+    )
+
     splits = views.subsample_levels(data, 60).splits
-    assert 20 <= len(splits.grid) <= 60
-    levels = [np.unique(column) for column in splits.grid.T]
-    assert np.prod([len(column) for column in levels]) == len(splits.grid)
+
+    num_levels = [len(np.unique(column)) for column in splits.grid.T]
     is_ood = data.region.contains(splits.grid)
-    np.testing.assert_array_equal(splits.is_ood, is_ood)
+    assert 20 <= len(splits.grid) <= 60
+    assert np.prod(num_levels) == len(splits.grid)
+    assert_array_equal(splits.is_ood, is_ood)
     assert is_ood.any() == (region != "none")
     assert not is_ood.all()
-    assert not splits.is_complete and not splits.is_streamed
-    np.testing.assert_array_equal(splits.existing.factors, data.space.grid())
+    assert not splits.is_complete
+    assert not splits.is_streamed
+    assert_array_equal(splits.existing.factors, data.space.grid())
 
 
-def test_of_single_images_a_sample() -> None:
+def list_rows(table: np.ndarray) -> set[tuple]:
+    return {tuple(row) for row in table.tolist()}
+
+
+def test_of_single_images_a_sample(rng: np.random.Generator) -> None:
     """A grid of levels would hardly have any of them."""
-    rng = np.random.default_rng(0)
     cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
     data = make(
         {"x": 100, "y": 100, "z": 100},
         "box:x:40-60",
         cells=cells,
     )
+
     splits = views.subsample_levels(data, 200).splits
+
     assert len(splits.grid) == 200
     assert splits.is_ood.sum() == 100
-    known = {tuple(row) for row in cells}
-    assert all(tuple(row) in known for row in splits.grid)
-    cells = rng.uniform(0, 3, (900, 2)).astype("f4")  # many, in few bins
+    assert list_rows(splits.grid) <= list_rows(cells)
+
+
+def test_of_many_images_in_few_bins_a_sample(rng: np.random.Generator) -> None:
+    cells = rng.uniform(0, 3, (900, 2)).astype("f4")
     data = make({"x": 4, "y": 4}, "box:x:2-3", cells=cells)
     assert len(views.subsample_levels(data, 100).splits.grid) == 100
 
 
 def test_few_points_of_a_sample_are_among_it() -> None:
     data = make({"x": 9, "y": 9, "z": 9}, "x:4-8,y:4-8,z:4-8", 200)
-    few = views.subsample_points(data, 30)
-    splits = few.splits
+
+    splits = views.subsample_points(data, 30).splits
+
     assert len(splits.grid) == 30
     assert splits.is_ood.sum() == 15
-    shown = {tuple(row) for row in data.splits.grid.tolist()}
-    assert {tuple(row) for row in splits.grid.tolist()} <= shown
+    assert list_rows(splits.grid) <= list_rows(data.splits.grid)
     assert len(splits.all) == 729
     assert not splits.is_complete
     assert views.subsample_points(data, 200) is data
-    whole = make({"x": 9, "y": 9}, "x:4-8,y:4-8")
-    assert views.subsample_points(whole, 30) is whole
+    complete = make({"x": 9, "y": 9}, "x:4-8,y:4-8")
+    assert views.subsample_points(complete, 30) is complete
 
 
-NAMED = FactorSpace(
-    (
-        Factor(
-            "s",
-            2,
-            0.0,
-            1.0,
-            categorical=True,
-            names=("a", "b"),
-        ),
-        Factor("x", 3, 0.0, 2.0),
+def make_names(name: str, *names: str) -> Factor:
+    size = len(names)
+    return Factor(
+        name,
+        size,
+        0.0,
+        size - 1.0,
+        categorical=True,
+        names=names,
     )
-)
-TENS = FactorSpace(
-    (
-        Factor(
-            "n",
-            3,
-            0.0,
-            2.0,
-            categorical=True,
-            names=("10", "20", "30"),
-        ),
-    )
-)
 
 
-def test_points_by_name() -> None:
-    expected = [[1, 0], [1, 2]]
-    for given in (
+NAMED = FactorSpace((make_names("s", "a", "b"), Factor("x", 3, 0.0, 2.0)))
+TENS = FactorSpace((make_names("n", "10", "20", "30"),))
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
         {"s": "b", "x": [0, 2]},
         {"s": ["b", "b"], "x": np.array([0, 2])},
         pd.DataFrame({"x": [0, 2], "s": [1, 1]}),
-    ):
-        assert views.read_points(NAMED, given).tolist() == expected
-    assert views.read_points(NAMED, expected).tolist() == expected
-    by_name = {"s": "b", "x": 2}
-    assert views.read_points(NAMED, by_name=by_name).tolist() == [[1, 2]]
+        [[1, 0], [1, 2]],
+    ],
+)
+def test_points_by_name(factors: Any) -> None:
+    assert views.read_points(NAMED, factors).tolist() == [[1, 0], [1, 2]]
+
+
+def test_points_by_keywords() -> None:
+    points = views.read_points(NAMED, by_name={"s": "b", "x": 2})
+    assert points.tolist() == [[1, 2]]
     tens = views.read_points(TENS, by_name={"n": [30, "10"]})
     assert tens.tolist() == [[2], [0]]
 
@@ -268,7 +263,9 @@ def test_points_by_name() -> None:
     ],
 )
 def test_points_that_do_not_exist(
-    space: FactorSpace, factors: Any, by_name: dict
+    space: FactorSpace,
+    factors: Any,
+    by_name: dict,
 ) -> None:
     with pytest.raises(ConfigError):
         views.read_points(space, factors, by_name)

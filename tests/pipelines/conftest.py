@@ -43,7 +43,9 @@ def _pipelines_are_found() -> Iterator[None]:
 
 
 def write_tiny_profile(
-    folder: Path, *flags: str, rules: Sequence[str] = RULES
+    folder: Path,
+    *flags: str,
+    rules: Sequence[str] = RULES,
 ) -> Path:
     """Writes the folder of a profile with one tiny sweep."""
     folder.mkdir(exist_ok=True)
@@ -77,7 +79,9 @@ def tiny_profile(make_profile: Callable[..., Profile]) -> Profile:
 
 @pytest.fixture
 def runs_dir(
-    tiny_profile: Profile, smoke_run: RunConfig, tmp_path: Path
+    tiny_profile: Profile,
+    smoke_run: RunConfig,
+    tmp_path: Path,
 ) -> Path:
     """The output of a trainer, whose one trial is the smoke run."""
     folder = tmp_path / "runs"

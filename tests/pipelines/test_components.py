@@ -46,6 +46,10 @@ def call(component: Any, inputs: Inputs) -> Any:
     return function(**{name: inputs[name] for name in names})
 
 
+def read(artifact: dsl.Artifact) -> dict[str, Any]:
+    return json.loads(Path(artifact.path).read_text())
+
+
 def make_leaky(config: RunConfig) -> Dataset:
     """A dataset whose training set has a held-out combination."""
     dataset = make_dataset(config)
@@ -62,17 +66,18 @@ def test_planted_leak_is_stopped(
 ) -> None:
     call(pipeline.example_gen, inputs)
     call(pipeline.example_validator, inputs)
-    content = json.loads(Path(inputs["anomalies"].path).read_text())
-    assert content["anomalies"] == []
+    assert read(inputs["anomalies"])["anomalies"] == []
+
     shutil.rmtree(inputs["examples"].path)
     monkeypatch.setattr(materialized, "make_dataset", make_leaky)
     call(pipeline.example_gen, inputs)
     with pytest.raises(RunError, match="leak: 1 training .* corner:5"):
         call(pipeline.example_validator, inputs)
+
     # The file is written although the step failed.
-    content = json.loads(Path(inputs["anomalies"].path).read_text())
-    leak, other = content["anomalies"]
-    assert "leak" in leak and "factors of train" in other
+    leak, other = read(inputs["anomalies"])["anomalies"]
+    assert "leak" in leak
+    assert "factors of train" in other
     assert "failed  example_validator" in capfd.readouterr().out
 
 
@@ -90,8 +95,10 @@ def test_trainer_records_failed_trials(
     work = tmp_path / "work"
     inputs |= {"profile": profile.to_json(), "work_dir": str(work)}
     inputs["workers"] = 1
+
     call(pipeline.example_gen, inputs)
     call(pipeline.trainer, inputs)
+
     runs = inputs["runs"]
     assert runs.path == str(work / "runs")
     assert "trials: 2, failed: 1" in capfd.readouterr().out
@@ -100,8 +107,8 @@ def test_trainer_records_failed_trials(
     assert f"--examples_dir={work / 'examples'}" in flags
     inputs["work_dir"] = ""
     assert call(pipeline.evaluator, inputs)
-    content = json.loads(Path(inputs["evaluation"].path).read_text())
-    assert Path(runs.path, content["run"]) == finished.parent
+    run = read(inputs["evaluation"])["run"]
+    assert Path(runs.path, run) == finished.parent
     assert "--learning_rate=0.001" in flags
 
 
@@ -109,7 +116,9 @@ def test_trainer_records_failed_trials(
 
 
 def test_good_model_is_pushed_once(
-    inputs: Inputs, runs_dir: Path, tmp_path: Path
+    inputs: Inputs,
+    runs_dir: Path,
+    tmp_path: Path,
 ) -> None:
     inputs["runs"].uri = str(runs_dir)
 
@@ -129,12 +138,14 @@ def test_good_model_is_pushed_once(
     assert content["scores"]["ood_mse"] == scores["ood"]["mse"]
     # The next evaluation compares with it, and finds the model as good.
     assert call(pipeline.evaluator, inputs)
-    again = json.loads(Path(inputs["evaluation"].path).read_text())
+    again = read(inputs["evaluation"])
     assert len(again["checks"]) == 2 * len(content["checks"])
 
 
 def test_trials_of_other_flags_or_code_are_left_out(
-    tiny_profile: Profile, runs_dir: Path, tmp_path: Path
+    tiny_profile: Profile,
+    runs_dir: Path,
+    tmp_path: Path,
 ) -> None:
     (trial,) = make_works(tiny_profile, runs_dir)[0].items
     stale = trial.path.with_name("0123456789abcdef")

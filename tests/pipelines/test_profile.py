@@ -37,7 +37,8 @@ def test_profile_is_a_string_with_its_flags(
     # Without the flagfiles, which another machine does not have.
     flags = tiny_profile.parts["tiny_sweep"]
     assert not any(flag.startswith("--flagfile") for flag in flags)
-    assert "--model=cnn" in flags and "--grid_size=8" in flags
+    assert "--model=cnn" in flags
+    assert "--grid_size=8" in flags
 
 
 def test_bounds_are_read(make_profile: MakeProfile) -> None:
@@ -51,7 +52,9 @@ def test_bounds_are_read(make_profile: MakeProfile) -> None:
 
 
 def test_plugins_are_named_by_the_user(
-    make_profile: MakeProfile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_profile: MakeProfile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mark = tmp_path / "mark"
     code = f"open({str(mark)!r}, 'w').close()"
@@ -64,7 +67,8 @@ def test_plugins_are_named_by_the_user(
     assert not mark.exists()
 
     profile = make_profile(flag, plugins="evil_part_of_profile")
-    assert mark.exists() and flag in profile.parts["tiny_sweep"]
+    assert mark.exists()
+    assert flag in profile.parts["tiny_sweep"]
 
 
 def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
@@ -92,17 +96,12 @@ def test_unknown_profile(name: str) -> None:
         "--candidate=b",
         "--max=id_mse",
         "--min=id_mse=much",
+        "--candidat=tiny",
     ],
 )
 def test_wrong_rules(line: str, make_profile: MakeProfile) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises((ConfigError, RunError), match=line.partition("=")[0]):
         make_profile(rules=[*RULES, line])
-    assert f"--{caught.value.name}" == line.partition("=")[0]
-
-
-def test_unknown_rule(make_profile: MakeProfile) -> None:
-    with pytest.raises(RunError, match="--candidate"):
-        make_profile(rules=[*RULES, "--candidat=tiny"])
 
 
 def test_profile_without_thresholds(make_profile: MakeProfile) -> None:
@@ -121,7 +120,9 @@ def test_two_of_one_name(write_profile: WriteProfile) -> None:
 
 @pytest.mark.parametrize("name", ["./smoke", "smoke/"])
 def test_a_path_is_not_the_shipped_profile(
-    name: str, working_folder: Path, write_profile: WriteProfile
+    name: str,
+    working_folder: Path,
+    write_profile: WriteProfile,
 ) -> None:
     write_profile().rename(working_folder / "smoke")
     assert profiles.load_profile(name).candidate == "tiny"

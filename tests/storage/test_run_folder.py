@@ -145,12 +145,6 @@ def test_what_systems_leave_in_a_folder_is_no_owner(
     claim(config)
 
 
-def test_flags_with_a_byte_order_mark(finished: RunConfig) -> None:
-    file = Path(finished.run_dir) / "run.flags"
-    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
-    assert check_run(file.parent) == finished
-
-
 @pytest.mark.parametrize("name", ["runs [2026]", "runs*"])
 def test_a_path_that_exists_is_no_pattern(
     name: str, finished: RunConfig, tmp_path: Path

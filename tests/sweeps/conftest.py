@@ -1,14 +1,16 @@
 """Waiting for processes, and a cluster, for tests that kill some of them."""
 
-import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import psutil
 import pytest
 
-from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
-from tfcomp.storage.files import lock_folder
+from tests.sweeps.fake_sweep import list_flags, make_call, read_table
+from tests.sweeps.pool_here import PoolHere
+from tfcomp import sweep
+from tfcomp.sweeps import sweep_run
 
 PATIENCE = 200  # seconds, for a machine that is busy
 
@@ -28,16 +30,14 @@ def wait_for() -> Callable[[Callable[[], object]], None]:
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The table of a sweep that nothing stops, made once for all processes."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    folder = folder / "undisturbed"
-    folder.mkdir(exist_ok=True)
-    with lock_folder(folder, wait=True):
-        if not (folder / "s").exists():
-            assert "[4/4]" in finish(start_sweep(folder, 0, "--workers=1"))
-    assert len(read_starts(folder)) == 4
+    """The table of a sweep that nothing stops, in this process."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    pool = nullcontext(PoolHere())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep_run.Sweep, "make_call", make_call)
+        patch.setattr(sweep_run.Sweep, "write_reports", lambda sweep: None)
+        patch.setattr(sweep_run, "open_pool", lambda *_: pool)
+        assert sweep.main(["sweep", *list_flags(folder)]) == 0
     table = read_table(folder)
     assert table.count(b"finished") == 4
     return table

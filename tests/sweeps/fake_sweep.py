@@ -19,23 +19,33 @@ from tfcomp.sweeps.worker_task import TaskFunction
 
 
 def make_call(
-    sweep: Sweep, trial: Trial
+    sweep: Sweep,
+    trial: Trial,
 ) -> tuple[RunConfig, TaskFunction, list[str]]:
     lines = run_flags.list_flag_lines(trial.config)
     return trial.config, fake_trial.run_trial, lines
 
 
+def list_flags(folder: Path) -> list[str]:
+    """The flags of a sweep of four trials."""
+    line = "smoke --run_name=s --grid=depth=2,3 --seeds=2 --workers=2"
+    return [*line.split(), f"--log_dir={folder}", f"--export_dir={folder}/m"]
+
+
 def start_sweep(
-    folder: Path, seconds: float = 2, *flags: str
+    folder: Path,
+    seconds: float = 2,
+    *flags: str,
 ) -> subprocess.Popen:
     """Starts a sweep of four fake trials that take so long."""
-    line = "smoke --run_name=s --grid=depth=2,3 --seeds=2 --workers=2"
-    line += f" --log_dir={folder} --export_dir={folder / 'models'}"
-    interface = {"DASK_JOBQUEUE__SLURM__INTERFACE": "lo"}
+    environment = {
+        "FAKE_SECONDS": str(seconds),
+        "DASK_JOBQUEUE__SLURM__INTERFACE": "lo",
+    }
     program = [sys.executable, "-m", "tests.sweeps.fake_sweep"]
     return subprocess.Popen(
-        [*program, *line.split(), *flags],
-        env={**os.environ, "FAKE_SECONDS": str(seconds), **interface},
+        [*program, *list_flags(folder), *flags],
+        env=os.environ | environment,
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -53,7 +63,9 @@ def finish(process: subprocess.Popen, status: int = 0) -> str:
 def read_starts(folder: Path) -> list[int]:
     """Processes of trials, in the order of their starts."""
     file = folder / "s" / "starts.txt"
-    lines = file.read_text().splitlines() if file.exists() else []
+    if not file.exists():
+        return []
+    lines = file.read_text().splitlines()
     return [int(line.split()[0]) for line in lines]
 
 

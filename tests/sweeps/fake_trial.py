@@ -25,27 +25,22 @@ def write(file: Path, text: str) -> None:
 
 
 def run_trial(argv: list[str]) -> None:
-    flags = dict(
-        argument.removeprefix("--").split("=", 1)
-        for argument in argv[1:]
-        if "=" in argument
-    )
-    folder = Path(flags["log_dir"]) / flags["run_name"]
+    lines = [argument for argument in argv[1:] if "=" in argument]
+    flags = dict(line.removeprefix("--").split("=", 1) for line in lines)
+    depth = int(flags["depth"])
+    seed = int(flags["seed"])
+    folder = Path(flags["log_dir"], flags["run_name"])
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder.parents[1] / "starts.txt", "a") as starts:
-        starts.write(f"{os.getpid()} {flags['depth']} {flags['seed']}\n")
+        starts.write(f"{os.getpid()} {depth} {seed}\n")
     print("training", flush=True)
+
     if flags["depth"] == os.environ.get("FAKE_FAILURE"):
         raise DivergedError("the loss is not finite")
     if flags["depth"] == os.environ.get("FAKE_DEATH"):
         os.kill(os.getpid(), signal.SIGKILL)
-    progress = folder / "progress"
-    done = int(progress.read_text()) if progress.exists() else 0
-    for step in range(done, STEPS):
-        time.sleep(float(os.environ.get("FAKE_SECONDS", "0")) / STEPS)
-        write(progress, str(step + 1))
-        check_stop()
-    depth, seed = int(flags["depth"]), int(flags["seed"])
+    train(folder / "progress")
+
     error = 1 / (1 + depth) + 0.01 * seed * depth
     metrics = {
         "id": {"mse": error / 10, "relative_mse": error},
@@ -54,6 +49,17 @@ def run_trial(argv: list[str]) -> None:
         "train": {"epochs": 1, "seconds": time.time()},
     }
     zipfile.ZipFile(folder / "model.keras", "w").close()
-    lines = [argument for argument in argv[1:] if "=" in argument]
     write(folder / "run.flags", "\n".join([*lines, ""]))
     write(folder / "metrics.json", json.dumps(metrics))
+
+
+def train(progress: Path) -> None:
+    """Takes the steps that are not done."""
+    seconds = float(os.environ.get("FAKE_SECONDS", "0"))
+    done = 0
+    if progress.exists():
+        done = int(progress.read_text())
+    for step in range(done, STEPS):
+        time.sleep(seconds / STEPS)
+        write(progress, str(step + 1))
+        check_stop()

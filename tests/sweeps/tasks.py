@@ -90,7 +90,8 @@ def list_models(argv: list[str]) -> None:
 
 
 def main(argv: list[str]) -> int:
-    folder, scheduler = Path(argv[1]), "".join(argv[2:])
+    folder = Path(argv[1])
+    scheduler = "".join(argv[2:])
     endless = [
         make_task(str(n), folder, tasks.wait_for_file, str(folder / "never"))
         for n in range(3)

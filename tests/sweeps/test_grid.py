@@ -11,8 +11,7 @@ from tfcomp.config.run_flags import (
     list_flagfiles,
     parse_flags,
 )
-from tfcomp.sweeps import grid as grid_module
-from tfcomp.sweeps import scheduler_options
+from tfcomp.sweeps import grid, scheduler_options
 from tfcomp.sweeps.grid import Trial, make_trials, parse_grid
 
 NUM_TRIALS = {
@@ -54,7 +53,7 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "word"),
+    ("specs", "word"),
     [
         ("depth", "depth=2,3,4"),
         ("depth=", "depth=2,3,4"),
@@ -68,25 +67,22 @@ def test_values() -> None:
         ("depht=1", "--depht"),
         ("nopictures=1", "--nopictures"),
         ("undefok=1", "--undefok"),
+        ("depth=2 depth/width=3/4", "depth"),  # a flag of two axes
     ],
 )
-def test_mistakes(spec: str, word: str) -> None:
+def test_mistakes(specs: str, word: str) -> None:
     with pytest.raises((ConfigError, RunError), match=word):
-        parse_grid([spec])
-
-
-def test_a_flag_of_two_axes() -> None:
-    with pytest.raises(ConfigError, match="depth"):
-        parse_grid(["depth=2", "depth/width=3/4"])
+        parse_grid(specs.split())
 
 
 def make(
-    settings: list[dict], seeds: list[int], *flags: str
+    settings: list[dict],
+    seeds: list[int],
+    *flags: str,
 ) -> tuple[list[Trial], list[str]]:
-    arguments = ["--flagfile=smoke.flags", "--run_name=sweep", *flags]
-    return make_trials(
-        parse_flags(arguments, define_run_flags()), settings, seeds
-    )
+    arguments = ["smoke", "--run_name=sweep", *flags]
+    run = parse_flags(arguments, define_run_flags())
+    return make_trials(run, settings, seeds)
 
 
 def name(*flags: str, **setting: object) -> str:
@@ -95,10 +91,14 @@ def name(*flags: str, **setting: object) -> str:
 
 def test_trials_are_settings_times_seeds() -> None:
     trials, notes = make([{"depth": 2}, {"depth": 3}], [4, 5])
-    described = [trial.describe() for trial in trials]
-    assert described[::3] == ["depth=2 seed=4", "depth=3 seed=5"]
-    assert [t.config.model.depth for t in trials] == [2, 2, 3, 3]
-    assert [t.config.training.seed for t in trials] == [4, 5, 4, 5]
+    assert [trial.describe() for trial in trials] == [
+        "depth=2 seed=4",
+        "depth=2 seed=5",
+        "depth=3 seed=4",
+        "depth=3 seed=5",
+    ]
+    assert trials[0].config.model.depth == 2
+    assert trials[0].config.training.seed == 4
     assert len({trial.name for trial in trials}) == 4
     assert notes == []
     _, notes = make([{"depth": 2}], [4, 5], "--seed=7")
@@ -109,7 +109,8 @@ def test_folders_of_a_trial() -> None:
     (trial,), _ = make([{}], [0], "--log_dir=logs", "--export_dir=models")
     assert trial.path == Path("logs/sweep/trials") / trial.name
     assert trial.config.export_path == f"models/sweep/{trial.name}"
-    assert len(trial.name) == 16 and int(trial.name, 16) >= 0
+    assert len(trial.name) == 16
+    assert int(trial.name, 16) >= 0
     assert trial.config.resume
 
 
@@ -127,9 +128,7 @@ def test_the_name_follows_from_the_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = name()
-    monkeypatch.setattr(
-        grid_module, "compute_code_version", lambda plugins: "other"
-    )
+    monkeypatch.setattr(grid, "compute_code_version", lambda plugins: "other")
     assert name() != before
 
 
@@ -165,7 +164,9 @@ def test_shipped_sweeps(capsys: pytest.CaptureFixture) -> None:
     ],
 )
 def test_gpus_that_the_environment_allows(
-    visible: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+    visible: str,
+    expected: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert scheduler_options.list_gpus() == expected

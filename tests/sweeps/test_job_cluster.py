@@ -25,14 +25,22 @@ IsRunning = Callable[[int], bool]
 
 
 def make_options(workers: int = 1, **flags: Any) -> SchedulerOptions:
-    return SchedulerOptions(cluster="slurm", workers=workers, **flags)
+    return SchedulerOptions(
+        cluster="slurm",
+        workers=workers,
+        **flags,
+    )
 
 
 def write_job(options: SchedulerOptions, folder: Path) -> list[str]:
     """The job that dask-jobqueue would submit, line by line."""
     from dask_jobqueue.slurm import SLURMJob
 
-    job = SLURMJob("tls://host:1", name="w-0", **describe_job(options, folder))
+    job = SLURMJob(
+        "tls://host:1",
+        name="w-0",
+        **describe_job(options, folder),
+    )
     return job.job_script().splitlines()
 
 
@@ -47,7 +55,10 @@ def test_jobs_ask_for_what_flags_and_files_say(tmp_path: Path) -> None:
         "jobqueue.slurm.job-script-prologue": ["module load cuda"],
     }
     options = make_options(
-        job_cores=6, job_memory="5GiB", job_gpus=2, job_partition="long"
+        job_cores=6,
+        job_memory="5GiB",
+        job_gpus=2,
+        job_partition="long",
     )
     with dask.config.set(file):
         job = write_job(options, tmp_path)
@@ -66,7 +77,8 @@ def test_jobs_ask_for_what_flags_and_files_say(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_where_jobs_cannot_be_submitted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="sbatch"):
@@ -166,7 +178,8 @@ def test_a_sweep_in_jobs(
     sweep = start_sweep(tmp_path, 1, "--cluster=slurm")
     assert "[4/4]" in finish(sweep)
     starts = read_starts(tmp_path)
-    assert len(starts) == 4 and len(set(starts)) == 2  # two jobs
+    assert len(starts) == 4
+    assert len(set(starts)) == 2  # two jobs
     assert read_table(tmp_path) == undisturbed
     wait_for(lambda: not any(map(is_running, starts)))
     assert not list((tmp_path / "s").glob("tfcomp-*"))

@@ -7,6 +7,7 @@ command, the scheduling and the killing.
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,19 +21,30 @@ Wait = Callable[[Callable[[], object]], None]
 IsRunning = Callable[[int], bool]
 
 
+def list_children(process: subprocess.Popen) -> list[int]:
+    family = psutil.Process(process.pid).children(recursive=True)
+    return [child.pid for child in family]
+
+
 def count_finished(folder: Path) -> int:
     return len(list(folder.glob("s/trials/*/metrics.json")))
 
 
 def test_a_trial_that_kills_its_worker_fails_and_is_run_by_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    flags = "--seeds=1", "--workers=1"
+    flags = ("--seeds=1", "--workers=1")
     monkeypatch.setenv("FAKE_DEATH", "3")
+
     output = finish(start_sweep(tmp_path, 0, *flags), 1)
-    assert output.count("its worker died 4 times") == 2  # at once, and
-    table = read_table(tmp_path)  # at the end
-    assert table.count(b"finished") == table.count(b"failed") == 1
+
+    # At once, and at the end.
+    assert output.count("its worker died 4 times") == 2
+    table = read_table(tmp_path)
+    assert table.count(b"finished") == 1
+    assert table.count(b"failed") == 1
+
     monkeypatch.delenv("FAKE_DEATH")
     finish(start_sweep(tmp_path, 0, *flags))
     assert len(read_starts(tmp_path)) == 1 + 4 + 1
@@ -56,13 +68,15 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
     monkeypatch.setenv("TMPDIR", str(place))
     process = start_sweep(tmp_path, 3.0)
     wait_for(lambda: len(read_starts(tmp_path)) == 2)
-    family = [c.pid for c in psutil.Process(process.pid).children(True)]
+    family = list_children(process)
     if command:  # which tells the process and its group
         process.send_signal(signal.SIGTERM)
         os.killpg(process.pid, signal.SIGTERM)
+        output = finish(process, 143)
     else:
         os.killpg(process.pid, signal.SIGINT)
-    assert "Traceback" not in finish(process, 143 if command else 130)
+        output = finish(process, 130)
+    assert "Traceback" not in output
     wait_for(lambda: not any(map(is_running, family)))
     assert not list(place.iterdir())
     assert b"missing" in read_table(tmp_path)
@@ -75,11 +89,11 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
 
     process = start_sweep(tmp_path, 1.5)
     wait_for(lambda: count_finished(tmp_path) > 1)
-    family = [c.pid for c in psutil.Process(process.pid).children(True)]
+    family = list_children(process)
     process.kill()
     finish(process, -signal.SIGKILL)
     starts = read_starts(tmp_path)
-    wait_for(lambda: not any(map(is_running, {*family, *starts})))
+    wait_for(lambda: not any(map(is_running, [*family, *starts])))
     finished = count_finished(tmp_path)
     assert 1 < finished < 4
     finish(start_sweep(tmp_path, 0, "--workers=1"))
@@ -88,7 +102,9 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
 
 
 def test_shards_of_which_one_is_killed(
-    undisturbed: bytes, tmp_path: Path, wait_for: Wait
+    undisturbed: bytes,
+    tmp_path: Path,
+    wait_for: Wait,
 ) -> None:
     """Both run at the same time; the killed one continues by its command."""
     flags = ("--workers=1", "--shard=1/2")

@@ -13,7 +13,11 @@ from tfcomp.sweeps.sweep_run import Sweep, run_missing
 
 def run_finished(folder: Path) -> None:
     """Runs a sweep without missing trials; it writes what all sweeps write."""
-    work = Mock(folder=folder, items=[], flags="--depth=2\n")
+    work = Mock(
+        folder=folder,
+        items=[],
+        flags="--depth=2\n",
+    )
     work.flags_name = "sweep.flags"
     work.list_missing.return_value = []
     run_missing(work, SchedulerOptions(workers=1))
@@ -36,7 +40,8 @@ def sweep(tmp_path: Path) -> Path:
 
 
 def test_a_sweep_may_be_reached_through_links(
-    sweep: Path, tmp_path: Path
+    sweep: Path,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "scratch").symlink_to(tmp_path)
     (tmp_path / "linked").symlink_to(sweep)
@@ -53,7 +58,9 @@ def test_flags_replace_a_link(sweep: Path, letter: Path) -> None:
 
 
 def test_a_report_removes_nothing_behind_a_link(
-    sweep: Path, letter: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Path,
+    letter: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Old figures go before new ones are drawn."""
     (sweep / "figures").symlink_to(letter.parent)

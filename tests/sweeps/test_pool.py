@@ -68,7 +68,9 @@ def test_ports_are_local_and_tell_nothing(pool: Pool) -> None:
 
 
 def test_a_batch_that_is_left_early_stops(
-    pool: Pool, tmp_path: Path, wait_for: Wait
+    pool: Pool,
+    tmp_path: Path,
+    wait_for: Wait,
 ) -> None:
     """Its tasks end after their epoch, and others are never begun."""
     quick = make_task("quick", tmp_path / "quick", tasks.show_process)
@@ -84,7 +86,8 @@ def test_a_batch_that_is_left_early_stops(
 
 
 def test_a_death_counts_for_the_task_that_ran(
-    pool: Pool, tmp_path: Path
+    pool: Pool,
+    tmp_path: Path,
 ) -> None:
     """Before, it also counted for tasks that waited on the same worker."""
     counts = [tmp_path / "a_count", tmp_path / "b_count"]
@@ -112,7 +115,10 @@ def run_tasks(wanted: list[Task], options: SchedulerOptions) -> list[Outcome]:
 
 
 def test_a_remote_scheduler(
-    remote: str, tmp_path: Path, wait_for: Wait, is_running: IsRunning
+    remote: str,
+    tmp_path: Path,
+    wait_for: Wait,
+    is_running: IsRunning,
 ) -> None:
     """Its worker runs one task at a time, and stops one of a dead client."""
     options = SchedulerOptions(scheduler=remote)
@@ -131,7 +137,8 @@ def test_a_remote_scheduler(
     process.kill()
     process.communicate(timeout=PATIENCE)
     assert [o.reason for o in run_tasks(wanted[:1], options)] == [""]
-    assert set(read_pids(tmp_path)) == {worker} and is_running(worker)
+    assert set(read_pids(tmp_path)) == {worker}
+    assert is_running(worker)
 
 
 @pytest.mark.parametrize(

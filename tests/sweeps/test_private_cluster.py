@@ -54,7 +54,8 @@ def attacked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         env={"PATH": "/usr/bin:/bin:/usr/local/bin"},
         cwd="/",
     ) as stranger:
-        assert stranger.stdout and stranger.stdout.readline()
+        assert stranger.stdout
+        assert stranger.stdout.readline()
         yield place
         stranger.kill()
     subprocess.run(["rm", "-rf", str(place)], check=True)
@@ -83,7 +84,8 @@ def list_dask_places() -> list[tuple[str, int]]:
 def test_a_stranger_is_not_imported(attacked: Path) -> None:
     with start_local_cluster(1) as client:
         places = client.submit(list_dask_places).result(60)
-        assert places and {mode for _, mode in places} == {0o700}
+        assert places
+        assert {mode for _, mode in places} == {0o700}
         assert client.submit(import_decoy, pure=False).result(60) == ""
         assert import_decoy() == ""
     assert list((attacked / "dask-scratch-space").glob("decoy*"))  # it tried

@@ -1,15 +1,17 @@
 """Statistics and page of a sweep, on planted trials; its HParams."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import EpsImagePlugin, Image
 from PIL.PngImagePlugin import PngInfo
+from pytest import approx
 from tensorboard.backend.event_processing import (
     data_provider,
     plugin_event_multiplexer,
@@ -26,84 +28,93 @@ from tfcomp.statistics.seed_statistics import compute_interval
 from tfcomp.sweeps import sweep_page
 from tfcomp.sweeps.grid import Trial
 
+Plant = Callable[..., Trial]
 HISTORY = "epoch,train/loss,id/relative_mse\n1,4.0,0.5\n2,1.0,0.25\n"
 
 
-def plant(folder: Path, depth: int, seed: int, **metrics: Any) -> Trial:
-    """A trial, which is finished if it has metrics."""
-    flags = [
-        "--flagfile=smoke.flags",
-        f"--depth={depth}",
-        f"--seed={seed}",
-        f"--log_dir={folder}/trials",
-        f"--run_name={depth}_{seed}",
-    ]
-    config = run_flags.parse_config(flags)
-    trial = Trial({"depth": depth}, config)
-    if metrics:
-        trial.path.mkdir(parents=True)
-        lines = run_flags.list_flag_lines(config)
-        (trial.path / "run.flags").write_text("\n".join(lines))
-        (trial.path / "metrics.json").write_text(json.dumps(metrics))
-        (trial.path / "history.csv").write_text(HISTORY)
-    return trial
+@pytest.fixture
+def plant(tmp_path: Path) -> Plant:
+    """Makes a trial, which is finished if it has errors (ID, OOD)."""
 
+    def plant(depth: int, seed: int, *errors: float | None, **more) -> Trial:
+        flags = [
+            "--flagfile=smoke.flags",
+            f"--depth={depth}",
+            f"--seed={seed}",
+            f"--log_dir={tmp_path}/trials",
+            f"--run_name={depth}_{seed}",
+        ]
+        config = run_flags.parse_config(flags)
+        trial = Trial({"depth": depth}, config)
+        if errors:
+            id_error, ood_error = errors
+            metrics = {
+                "id": {"relative_mse": id_error},
+                "ood": {"relative_mse": ood_error},
+                "layers": {"image": {"probe_r2_ood": 0.5}},
+                **more,
+            }
+            trial.path.mkdir(parents=True)
+            (trial.path / "run.flags").write_text("\n".join(flags))
+            (trial.path / "metrics.json").write_text(json.dumps(metrics))
+            (trial.path / "history.csv").write_text(HISTORY)
+        return trial
 
-def make_metrics(id_error: float | None, ood_error: float | None) -> dict:
-    return {
-        "id": {"relative_mse": id_error},
-        "ood": {"relative_mse": ood_error},
-        "layers": {"image": {"probe_r2_ood": 0.5}},
-    }
+    return plant
 
 
 @pytest.fixture
-def trials(tmp_path: Path) -> list[Trial]:
+def trials(plant: Plant) -> list[Trial]:
     """Depth 3 fits better, a seed of depth 4 is not finished."""
-    errors = {2: [0.1, 0.3], 3: [0.2, 0.5], 4: [0.3]}
-    trials = []
-    for depth, values in errors.items():
-        for seed, error in enumerate(values):
-            metrics = make_metrics(0.01 * depth, error)
-            trials.append(plant(tmp_path, depth, seed, **metrics))
-    return [*trials, plant(tmp_path, 4, 1)]
+    return [
+        plant(2, 0, 0.02, 0.1),
+        plant(2, 1, 0.02, 0.3),
+        plant(3, 0, 0.03, 0.2),
+        plant(3, 1, 0.03, 0.5),
+        plant(4, 0, 0.04, 0.3),
+        plant(4, 1),
+    ]
 
 
 def test_numbers(trials: list[Trial]) -> None:
     sweep = sweep_page.compute_numbers(trials, "first")
+
     assert sweep.flags == ["depth"]
     assert sweep.paths == ["id/relative_mse", "ood/relative_mse"]
-    low, high = compute_interval([0.1, 0.3], POSITIVE)
-    row = sweep.summary.set_index(["depth", "score"]).loc[2, "ood_relative_mse"]
-    assert row["mean"] == pytest.approx(0.2)
-    assert row[["low", "high", "n"]].tolist() == [low, high, 2]
-    (other, _) = sweep.paired.query("score == 'ood_relative_mse'").to_dict(
-        "records"
-    )
-    assert (other["depth_a"], other["depth_b"], other["n"]) == (2, 3, 2)
-    assert other["difference"] == pytest.approx(0.15)
     assert len(sweep.runs) == 5
+
+    low, high = compute_interval([0.1, 0.3], POSITIVE)
+    summary = sweep.summary.set_index(["depth", "score"])
+    row = summary.loc[2, "ood_relative_mse"]
+    assert row["mean"] == approx(0.2)
+    assert row[["low", "high", "n"]].tolist() == [low, high, 2]
+
+    paired = sweep.paired.query("score == 'ood_relative_mse'")
+    pair = paired[["depth_a", "depth_b", "n", "difference"]].iloc[0]
+    assert pair.tolist() == approx([2, 3, 2, 0.15])
+
     losses = sweep.results.numbers.query("name == 'train/loss'")["value"]
     assert losses.tolist() == [4.0, 1.0] * 5
 
 
-def test_a_score_that_a_seed_lacks_has_no_mean(tmp_path: Path) -> None:
+def test_a_score_that_a_seed_lacks_has_no_mean(plant: Plant) -> None:
     measures = {"schmidt": 0.5, "stages": ["image"]}
-    measured = make_metrics(0.1, 0.1) | {"measures": measures}
     trials = [
-        plant(tmp_path, 2, 0, **measured),
-        plant(tmp_path, 2, 1, **make_metrics(0.3, None)),
+        plant(2, 0, 0.1, 0.1, measures=measures),
+        plant(2, 1, 0.3, None),
     ]
     summary = sweep_page.compute_numbers(trials, "first").summary
     means = summary.set_index("score")[["mean", "n"]]
-    assert means.loc["id_relative_mse"].tolist() == pytest.approx([0.2, 2])
+    assert means.loc["id_relative_mse"].tolist() == approx([0.2, 2])
     assert means.loc["ood_relative_mse"].tolist() == [None, 1]
     assert means.loc["schmidt"].tolist() == [None, 1]
 
 
-def test_no_trial_is_finished(tmp_path: Path) -> None:
-    sweep = sweep_page.compute_numbers([plant(tmp_path, 2, 0)], "first")
-    assert sweep.summary.empty and sweep.paired.empty and not sweep.runs
+def test_no_trial_is_finished(plant: Plant) -> None:
+    sweep = sweep_page.compute_numbers([plant(2, 0)], "first")
+    assert sweep.summary.empty
+    assert sweep.paired.empty
+    assert not sweep.runs
 
 
 def test_page(trials: list[Trial], tmp_path: Path) -> None:
@@ -111,54 +122,57 @@ def test_page(trials: list[Trial], tmp_path: Path) -> None:
     for trial in trials[:3]:
         write_preview(trial.path, ["OOD 1", "OOD 2"], [images, images / 2])
     sweep = sweep_page.compute_numbers(trials, "first")
+
     sweep_page.write_page(tmp_path, sweep)
 
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert "depth 3" in page and "5 of 6" in page
-    assert 'href="figures/scores.pdf"' in page
-    assert 'href="trials/2_0/"' in page
-    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    for text in ("depth 3", "5 of 6", "figures/scores.pdf", "trials/2_0/"):
+        assert text in page
+
+    figures = tmp_path / "figures"
+    names = {path.name for path in figures.iterdir()}
     assert {"scores.pdf", "samples_0.png", "epoch_train_loss.png"} <= names
-    assert "samples_1.png" not in names and "epoch_ood_mse.png" not in names
-    curve = pd.read_csv(tmp_path / "figures" / "epoch_train_loss.csv")
+    assert not {"samples_1.png", "epoch_ood_mse.png"} & names
+    curve = pd.read_csv(figures / "epoch_train_loss.csv")
     assert curve[curve["x"] == 2]["mean"].tolist() == [1.0, 1.0, 1.0]
-    stages = pd.read_csv(tmp_path / "figures" / "stage_probe_r2_ood.csv")
+    stages = pd.read_csv(figures / "stage_probe_r2_ood.csv")
     assert set(stages["line"]) == {"depth 2", "depth 3", "depth 4"}
-
-
-def make_runs(*errors: tuple[str, float | None, float | None]) -> list:
-    runs = []
-    for seed, (name, known, held_out) in enumerate(errors):
-        runs.append(ScoredRun(name, seed, {"id": known, "ood": held_out}))
-    return runs
 
 
 @pytest.mark.parametrize(
     ("errors", "words"),
     [
-        ([("a", 0.01, 0.5), ("b", 0.2, 0.4)], ["1 of 2", "0.5 (a)"]),
-        ([("a", 0.01, 0.5), ("b", None, None)], ["1 of 2"]),
-        ([("a", 0.01, 0.5), ("b", 0.01, 0.5)], ["2 of 2", "(a; b)"]),
-        ([("a", 0.01, 0.5), ("b", 0.01, None)], ["that have one", "(a)"]),
-        ([("a", 0.01, 0.5)], ["0.5"]),
-        ([("a", 0.2, 0.5)], ["no test"]),
+        ([(0.01, 0.5), (0.2, 0.4)], ["1 of 2", "0.5 (a)"]),
+        ([(0.01, 0.5), (None, None)], ["1 of 2"]),
+        ([(0.01, 0.5), (0.01, 0.5)], ["2 of 2", "(a; b)"]),
+        ([(0.01, 0.5), (0.01, None)], ["that have one", "(a)"]),
+        ([(0.01, 0.5)], ["0.5"]),
+        ([(0.2, 0.5)], ["no test"]),
     ],
 )
 def test_settings_that_fit(errors: list, words: list[str]) -> None:
     """A setting that does not fit, or lacks a number, is not the best."""
-    sentence = describe_fits(make_runs(*errors))
+    runs = []
+    for setting, (id_error, ood_error) in zip("ab", errors, strict=False):
+        scores = {"id": id_error, "ood": ood_error}
+        runs.append(ScoredRun(setting, len(runs), scores))
+
+    sentence = describe_fits(runs)
+
     for word in words:
         assert word in sentence
 
 
 def test_a_preview_of_others_is_no_program(tmp_path: Path, monkeypatch) -> None:
-    started: list[Any] = []
-    monkeypatch.setattr(
-        EpsImagePlugin, "Ghostscript", lambda *given: started.append(given)
-    )
+    start = Mock()
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", start)
     text = '%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%points: ["a"]\n'
     (tmp_path / "preview.png").write_text(text)
-    assert read_preview(tmp_path) is None and not started
+    assert read_preview(tmp_path) is None
+    assert not start.called
+
+
+def test_a_preview_of_half_a_row(tmp_path: Path) -> None:
     info = PngInfo()
     info.add_text("points", '["a"]')  # of two rows, which 5 pixels are not
     Image.new("L", (4, 5)).save(tmp_path / "preview.png", pnginfo=info)

@@ -43,14 +43,19 @@ def run(pool: Pool, *wanted: Task) -> list[str]:
     ],
 )
 def test_a_failure_has_a_reason_and_costs_one_process(
-    pool: Pool, function: Callable, reason: str, output: str, tmp_path: Path
+    pool: Pool,
+    function: Callable,
+    reason: str,
+    output: str,
+    tmp_path: Path,
 ) -> None:
     first = make_task("a", tmp_path, tasks.show_process)
     failing = make_task("b", tmp_path, function)
     after = make_task("c", tmp_path, tasks.show_process)
     assert run(pool, first, failing, after) == ["", reason, ""]
     one, two, three = read_pids(tmp_path)
-    assert one == two != three and os.getpid() not in (one, three)
+    assert one == two != three
+    assert os.getpid() not in (one, three)
     assert output in (tmp_path / "b.log").read_text().splitlines()
 
 
@@ -77,26 +82,35 @@ def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
 
 def test_another_setup_is_another_process(pool: Pool, tmp_path: Path) -> None:
     """Threads and replicas stay with a process; a small network has one."""
+    show = tasks.show_process
     wanted = [
-        make_task("a", tmp_path, tasks.show_process),
-        make_task("b", tmp_path, tasks.show_process, replicas=2),
-        make_task("c", tmp_path, tasks.show_process, max_threads=1),
-        make_task("d", tmp_path, tasks.show_process, max_threads=1),
+        make_task("a", tmp_path, show),
+        make_task("b", tmp_path, show, replicas=2),
+        make_task("c", tmp_path, show, max_threads=1),
+        make_task("d", tmp_path, show, max_threads=1),
     ]
     assert run(pool, *wanted) == [""] * 4
-    one, two, three, four = read_pids(tmp_path)
-    assert len({one, two, three}) == 3 and three == four
+    *others, third, fourth = read_pids(tmp_path)
+    assert third == fourth
+    assert len({*others, third}) == 3
 
 
 def test_plugins_do_not_leak(
-    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: Pool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
     wanted = [
         make_task("a", tmp_path, tasks.list_models),
-        make_task("b", tmp_path, tasks.list_models, plugins="plugin_of_a_task"),
+        make_task(
+            "b",
+            tmp_path,
+            tasks.list_models,
+            plugins="plugin_of_a_task",
+        ),
         make_task("c", tmp_path, tasks.list_models),
     ]
     assert run(pool, *wanted) == [""] * 3
@@ -106,7 +120,9 @@ def test_plugins_do_not_leak(
 
 
 def test_other_code_is_refused(
-    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: Pool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Scores of other code would stand under the name of this one."""
     monkeypatch.setattr(

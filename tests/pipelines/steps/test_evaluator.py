@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest import approx
 
 from pipelines.profile import Profile
 from pipelines.steps import evaluator
@@ -26,7 +27,8 @@ def evaluate(
     """Evaluates a sweep over depths and seeds with the given scores."""
 
     def run(
-        *bounds: str, scores: Mapping[tuple[int, int], Scores]
+        *bounds: str,
+        scores: Mapping[tuple[int, int], Scores],
     ) -> dict[str, Any]:
         monkeypatch.setattr(evaluator, "read_result", lambda trial: trial)
         monkeypatch.setattr(
@@ -61,8 +63,9 @@ def test_mean_over_seeds_decides(evaluate: Evaluate) -> None:
     accepted = evaluate("--max=id_relative_mse=0.301", scores=scores)
     refused = evaluate("--max=id_relative_mse=0.299", scores=scores)
 
-    assert accepted["blessed"] and not refused["blessed"]
-    assert accepted["scores"]["id_relative_mse"] == pytest.approx(0.3)
+    assert accepted["blessed"]
+    assert not refused["blessed"]
+    assert accepted["scores"]["id_relative_mse"] == approx(0.3)
     assert len(refused["checks"]) == 1
 
 
@@ -77,7 +80,11 @@ def test_mean_over_seeds_decides(evaluate: Evaluate) -> None:
         ("min", math.nan, False),
     ],
 )
-def test_bounds(side: str, value: float, is_accepted: bool) -> None:
+def test_bounds(
+    side: str,
+    value: float,
+    is_accepted: bool,
+) -> None:
     bound = Bound("mse", side, 0.5)
     assert bound.accepts(value) == is_accepted
     assert ("is not" in bound.describe(value)) != is_accepted
@@ -87,7 +94,8 @@ def test_score_that_a_seed_lacks_does_not_pass(evaluate: Evaluate) -> None:
     scores = list_scores(0.1, 0.2, ood_mse=0.1)
     del scores[2, 1]["ood_mse"]
     result = evaluate("--max=ood_mse=9", scores=scores)
-    assert not result["blessed"] and "ood_mse" not in result["scores"]
+    assert not result["blessed"]
+    assert "ood_mse" not in result["scores"]
 
 
 # Depth 2 is better in distribution, depth 3 out of it.
@@ -101,9 +109,7 @@ TWO_DEPTHS = {
 
 def test_id_error_chooses_setting_and_trial(evaluate: Evaluate) -> None:
     result = evaluate(LENIENT, scores=TWO_DEPTHS)
-    assert result["scores"] == pytest.approx(
-        {"id_relative_mse": 0.2, "ood_mse": 8.5}
-    )
+    assert result["scores"] == approx({"id_relative_mse": 0.2, "ood_mse": 8.5})
     # A better ID error of the other seed makes it the candidate.
     swapped = {**TWO_DEPTHS, (2, 0): {"id_relative_mse": 0.05, "ood_mse": 9.0}}
     assert evaluate(LENIENT, scores=swapped)["run"] != result["run"]
@@ -113,11 +119,12 @@ def test_settings_must_be_complete(evaluate: Evaluate) -> None:
     incomplete = {**TWO_DEPTHS, (2, 1): {}}
     result = evaluate(LENIENT, scores=incomplete)
     assert result["blessed"]
-    assert result["scores"]["id_relative_mse"] == pytest.approx(0.45)
+    assert result["scores"]["id_relative_mse"] == approx(0.45)
 
     nothing = dict.fromkeys(TWO_DEPTHS, {})
     result = evaluate(LENIENT, scores=nothing)
-    assert not result["blessed"] and "tiny" in result["verdict"]
+    assert not result["blessed"]
+    assert "tiny" in result["verdict"]
 
 
 # The model that was pushed before
@@ -146,7 +153,10 @@ def pushed(tmp_path: Path) -> Path:
     ],
 )
 def test_worse_than_the_pushed_model(
-    threshold: str, error: float, is_blessed: bool, evaluate: Evaluate
+    threshold: str,
+    error: float,
+    is_blessed: bool,
+    evaluate: Evaluate,
 ) -> None:
     result = evaluate(threshold, scores=list_scores(error))
     assert result["blessed"] == is_blessed
@@ -154,7 +164,8 @@ def test_worse_than_the_pushed_model(
 
 
 def test_versions_without_the_score_are_not_compared(
-    pushed: Path, evaluate: Evaluate
+    pushed: Path,
+    evaluate: Evaluate,
 ) -> None:
     for text in ("{}", '{"scores": {"ood_mse": 0.1}}'):
         pushed.write_text(text)

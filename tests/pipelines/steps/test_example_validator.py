@@ -10,30 +10,25 @@ from pipelines.steps.examples import (
     find_anomalies,
     find_leak,
 )
+from tests.datasets.own_tables import make_data
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import Dataset
 from tfcomp.datasets.materialized import Examples, materialize, render_splits
 
-SMALL = ("--flagfile=smoke.flags", "--region=corner:7")
+LINE = "smoke --region=corner:7"
 GOOD = {
-    "bumps": SMALL,
-    "continuous": (*SMALL, "--coordinates=continuous"),
-    "control": (*SMALL, "--train_all"),
-    "several images": (
-        *("--dataset=table", "--data=own.npz", "--model=mlp"),
-        *("--factors=a,b", "--region=a:2,b:2"),
-    ),
-    "digit": (
-        "--flagfile=rotated_mnist.flags",
-        "--digit_source=stand_in",
-        "--num_angles=37",
-    ),
+    "bumps": LINE,
+    "continuous": f"{LINE} --coordinates=continuous",
+    "control": f"{LINE} --train_all",
+    "several images": "--dataset=table --data=own.npz --model=mlp "
+    "--factors=a,b --region=a:2,b:2",
+    "digit": "rotated_mnist --digit_source=stand_in --num_angles=37",
 }
 
 
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
-    return make_dataset(parse_config(list(SMALL)))
+    return make_data(LINE)
 
 
 @pytest.fixture
@@ -44,15 +39,22 @@ def train(dataset: Dataset) -> Examples:
 
 @pytest.mark.parametrize("kind", GOOD)
 def test_good_data_have_no_anomalies(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     images = np.random.default_rng(0).random((18, 4, 4))
     images[0] = 0.5  # blank as it is
     classes = np.argwhere(np.ones((3, 3, 2)))
     names = ["a", "b", "c"]
-    np.savez("own.npz", images=images, classes=classes, names=names)
-    config = parse_config(list(GOOD[kind]))
+    np.savez(
+        "own.npz",
+        images=images,
+        classes=classes,
+        names=names,
+    )
+    config = parse_config(GOOD[kind].split())
 
     materialize(config, tmp_path)
 
@@ -60,15 +62,21 @@ def test_good_data_have_no_anomalies(
 
 
 def test_leak(dataset: Dataset, train: Examples) -> None:
-    factors = np.append(train.factors, np.float32([[8, 9]]), axis=0)
+    factors = np.append(
+        train.factors,
+        np.float32([[8, 9]]),
+        axis=0,
+    )
     leaky = Examples(factors, dataset.render_array(factors))
 
     (leak,) = find_leak(dataset, leaky)
 
-    assert "1 training" in leak and "[8.0, 9.0]" in leak
+    assert "1 training" in leak
+    assert "[8.0, 9.0]" in leak
     assert list(find_leak(dataset, train)) == []
     (problem,) = compare_split("train", leaky, train)
-    assert "[120, 2]" in problem and "[119, 2]" in problem
+    assert "[120, 2]" in problem
+    assert "[119, 2]" in problem
 
 
 def test_moved_example(train: Examples) -> None:
@@ -76,7 +84,8 @@ def test_moved_example(train: Examples) -> None:
     factors[3] += 0.25
     moved = Examples(factors, train.images)
     (problem,) = compare_split("train", moved, train)
-    assert problem.startswith("factors") and problem.endswith(" 3")
+    assert problem.startswith("factors")
+    assert problem.endswith(" 3")
 
 
 @pytest.mark.parametrize("pixel", [np.nan, 1.0, 0.001])
@@ -85,9 +94,10 @@ def test_wrong_pixels(pixel: float, train: Examples) -> None:
     images[4, 0, 0] += pixel
     wrong = Examples(train.factors, images)
     (problem,) = compare_split("train", wrong, train)
-    assert problem.startswith("images") and problem.endswith(" 4")
+    assert problem.startswith("images")
+    assert problem.endswith(" 4")
 
 
 def test_absent_dataset_is_an_anomaly(tmp_path: Path) -> None:
-    config = parse_config(list(SMALL))
+    config = parse_config(LINE.split())
     assert len(list(find_anomalies(config, tmp_path))) == 2  # both splits
