@@ -24,14 +24,13 @@ def plant_run(
         when = "start" if path.startswith("start/") else "end"
         name = path.removeprefix("start/")
         subset = "all"
-        if name.partition("/")[0] in ("id", "ood", "ood_plus"):
+        if name.startswith(("id/", "ood/", "ood_plus/")):
             subset, _, name = name.partition("/")
-        stages = (
-            zip(STAGES, value, strict=True)
-            if isinstance(value, list)
-            else [("", value)]
-        )
-        rows += [(when, subset, stage, name, float(x)) for stage, x in stages]
+        stages = {"": value}
+        if isinstance(value, list):
+            stages = dict(zip(STAGES, value, strict=True))
+        for stage, number in stages.items():
+            rows.append((when, subset, stage, name, float(number)))
     return flatten.Run(flatten.describe_run(every), rows)
 
 
@@ -46,9 +45,9 @@ def plant(
     for flags, seeds, numbers in groups:
         for place, seed in enumerate(seeds):
             factor = 1 + 1e-3 * (place % 3)
-            varied = {
-                name: _scale(value, factor) for name, value in numbers.items()
-            }
+            varied = {}
+            for name, value in numbers.items():
+                varied[name] = _scale(value, factor)
             runs.append(plant_run(flags, seed, varied))
     return Evidence(Results(runs))
 
@@ -56,4 +55,6 @@ def plant(
 def _scale(value: Any, factor: float) -> Any:
     if isinstance(value, list):
         return [_scale(number, factor) for number in value]
-    return min(value * factor, 1.0) if 0 < value <= 1 else value * factor
+    if 0 < value <= 1:
+        return min(value * factor, 1.0)
+    return value * factor
