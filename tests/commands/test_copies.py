@@ -67,10 +67,9 @@ def test_solvable_finds_them(capsys: pytest.CaptureFixture) -> None:
     flags = [*DATA, "--region=shape:#1-2,orientation:#1-3"]
     groups = "0 = 90 = 180 = 270"
 
-    assert solvable.main(["tfcomp solvable", *flags, "--json"]) == 0
-    copies = json.loads(capsys.readouterr().out)["copies"]
-    assert copies["aliases"] == {"orientation": [groups]}
-    assert copies["num_held_out"] == 72
-
     assert solvable.main(["tfcomp solvable", *flags]) == 0
     assert f"orientation: {groups}" in capsys.readouterr().out
+
+    assert solvable.main(["tfcomp solvable", *flags, "--json"]) == 0
+    copies = json.loads(capsys.readouterr().out)["copies"]
+    assert copies["num_held_out"] == 72

@@ -59,18 +59,15 @@ def test_numbers_up_to_0_have_no_logarithm() -> None:
 
 
 def test_curves_with_bands_in_panels() -> None:
-    long = pd.DataFrame(
-        {"mean": [3.0, 2.0, 1.0], "low": [2, 1, 0.5], "high": [4, 3, 1.5]},
-        index=[1, 2, 3],
-    )
-    short = pd.DataFrame(
-        {"mean": [5.0, 4.0], "low": [4, 3], "high": [6, 5]},
+    plain = pd.DataFrame({"mean": [3, 2, 1]}, index=[1, 2, 3])
+    banded = pd.DataFrame(
+        {"mean": [5, 4], "low": [4, 3], "high": [6, 5]},
         index=[1, 2],
     )
     curves = {
-        ("loss", "a"): long,
-        ("loss", "b"): short,
-        ("error", "b"): short,
+        ("loss", "a"): plain,
+        ("loss", "b"): banded,
+        ("error", "b"): banded,
     }
 
     points = curve_plots.join_curves(curves)
@@ -79,9 +76,9 @@ def test_curves_with_bands_in_panels() -> None:
     loss, error = figure.axes
     assert get_titles(figure) == ["loss", "error"]
     assert get_points(loss) == [[[1, 3], [2, 2], [3, 1]], [[1, 5], [2, 4]]]
-    band = loss.collections[0].get_paths()[0]
+    (band,) = error.collections[0].get_paths()
     corners = set(map(tuple, band.vertices.tolist()))
-    assert corners == {(1, 2), (2, 1), (3, 0.5), (1, 4), (2, 3), (3, 1.5)}
+    assert corners == {(1, 4), (2, 3), (1, 6), (2, 5)}
     # A line has one color in all panels.
     first_color = loss.lines[0].get_color()
     second_color = loss.lines[1].get_color()

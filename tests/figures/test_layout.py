@@ -8,7 +8,6 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from tfcomp.config.errors import ConfigError
 from tfcomp.figures import exhibits
 from tfcomp.figures.curve_plots import draw_curves, set_log_scale
 
@@ -37,11 +36,6 @@ def test_figures_for_print(
 
     assert figure.get_figwidth() == inches
     assert figure.axes[0].xaxis.label.get_fontsize() == points
-
-
-def test_an_unknown_width_is_refused() -> None:
-    with pytest.raises(ConfigError, match="column"), exhibits.fit_width("a4"):
-        pass
 
 
 def test_files_repeat_and_have_fonts_that_journals_take() -> None:

@@ -33,18 +33,6 @@ def make_case(kind: str, *flags: str) -> command.Case:
     return case
 
 
-@pytest.mark.parametrize("threshold", [1, 2, 16, 17, 100, 4095, 4096])
-@pytest.mark.parametrize("first", [1, 10, 4096])
-def test_a_step_is_found_within_the_tolerance(
-    threshold: int,
-    first: int,
-) -> None:
-    count = find_threshold(lambda n: n >= threshold, first, 4096)
-
-    assert count >= threshold
-    assert count <= max(threshold * TOLERANCE, threshold + 1)
-
-
 @pytest.mark.parametrize(
     ("threshold", "largest", "least", "counts"),
     [
