@@ -88,7 +88,7 @@ def test_categories_by_name_and_by_number(shapes: ModelReport) -> None:
         (lambda r: r.draw([1, 2], x=1), "once"),
         (lambda r: r.draw(x=[1, 2], y=[1, 2, 3]), "length"),
         (lambda r: r.draw(x="left", y=1), "numbers"),
-        (lambda r: r.draw(x=[], y=[]), "factors must be"),
+        (lambda r: r.draw(x=[], y=[]), r"\[0, 2\]"),
         (lambda r: r.activations("stage9"), "code, stage_0"),
         (lambda r: r.plot_samples("odd"), "id, ood"),
     ],
