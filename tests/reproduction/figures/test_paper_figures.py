@@ -75,7 +75,7 @@ def read_picture(path: Path) -> np.ndarray:
     f"matplotlib=={matplotlib.__version__}" not in PINNED,
     reason="other versions of matplotlib move text",
 )
-@pytest.mark.parametrize("name", ["symptoms", "cures"])
+@pytest.mark.parametrize("name", ["4c", "symptoms", "cures"])
 def test_pages_show_what_the_command_draws(
     name: str,
     tmp_path: Path,
