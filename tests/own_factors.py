@@ -45,13 +45,16 @@ def render(factors: Any) -> Any:
     """A blob at x whose width, height above the ground and color vary."""
     import tensorflow as tf
 
-    columns = list(tf.unstack(tf.cast(factors, tf.float32), axis=1))
-    columns += [tf.zeros_like(columns[0])] * (7 - len(columns))
-    x, size, phase, color, *others = (c[:, None, None] for c in columns)
-    rows = tf.range(HEIGHT, dtype=tf.float32)[None, :, None]
+    values = tf.cast(factors, tf.float32)[:, :, None, None]
+    missing = 7 - values.shape[1]
+    values = tf.pad(values, [[0, 0], [0, missing], [0, 0], [0, 0]])
+    x, size, phase, color, *others = tf.unstack(values, axis=1)
     y = 6.0 + 3.0 * tf.sin(phase * np.pi / 180) + sum(others)
-    across = (tf.range(WIDTH, dtype=tf.float32)[None, None] - x) ** 2
-    blob = tf.exp(-(across + (rows - y) ** 2) / (2 * (size + 0.5) ** 2))
+
+    rows = tf.range(HEIGHT, dtype=tf.float32)[:, None]
+    columns = tf.range(WIDTH, dtype=tf.float32)
+    distance = (columns - x) ** 2 + (rows - y) ** 2
+    blob = tf.exp(-distance / (2 * (size + 0.5) ** 2))
     channels = tf.range(3, dtype=tf.float32) == tf.round(color)[..., None]
     return 0.2 + 0.7 * blob[..., None] * tf.cast(channels, tf.float32)
 

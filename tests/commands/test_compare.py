@@ -1,6 +1,5 @@
 """Comparison over seeds: grouping, statistics, the command."""
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -14,76 +13,85 @@ from tfcomp.config.run_flags import format_flags, parse_config
 from tfcomp.tables.read import read_finished
 
 
-def fake_run(folder: Path, name: str, mse: float, *flags: str) -> None:
-    base = ("--flagfile=smoke.flags", f"--run_name={name}")
-    path = folder / name
-    path.mkdir(parents=True)
-    (path / "run.flags").write_text(format_flags(parse_config([*base, *flags])))
-    (path / "model.keras").write_bytes(b"")
+def write_run(folder: Path, mse: float, *flags: str) -> None:
+    config = parse_config(["--flagfile=smoke.flags", *flags])
     metrics = {"id": {"mse": mse / 10}, "ood": {"mse": mse}}
-    (path / "metrics.json").write_text(json.dumps(metrics))
+    folder.mkdir()
+    (folder / "run.flags").write_text(format_flags(config))
+    (folder / "model.keras").write_bytes(b"")
+    (folder / "metrics.json").write_text(json.dumps(metrics))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for seed, mse in enumerate((1.0, 2.0, 6.0)):
-        fake_run(tmp_path, f"a{seed}", mse, f"--seed={seed}")
-    fake_run(tmp_path, "b0", 5.0, "--depth=3")
+    write_run(tmp_path / "a0", 1.0)
+    write_run(tmp_path / "a1", 2.0, "--seed=1")
+    write_run(tmp_path / "a2", 6.0, "--seed=2")
+    write_run(tmp_path / "b0", 5.0, "--depth=3")
     (tmp_path / "unfinished").mkdir()
     return tmp_path
-
-
-def tabulate(pattern: str, *scores: str) -> pd.DataFrame:
-    results = read_finished([pattern], history=False)
-    return compare.tabulate_settings(results.runs, results.scores, scores)
 
 
 def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
     # A copy of a run is no second seed.
     shutil.copytree(folder / "a0", folder / "copy")
-    table = tabulate(f"{folder}/*", "ood/mse")
-    found = table[["depth", "seeds", "ood/mse mean"]].to_numpy().tolist()
-    assert found == [[2, 3, 3.0], [3, 1, 5.0]]
+    results = read_finished([f"{folder}/*"], history=False)
+
+    table = compare.tabulate_settings(
+        results.runs,
+        results.scores,
+        ["ood/mse"],
+    )
+
+    assert table["depth"].tolist() == [2, 3]
+    assert table["seeds"].tolist() == [3, 1]
+    assert table["ood/mse mean"].tolist() == [3.0, 5.0]
     # Student's interval of 1, 2 and 6 reaches below 0; an MSE does not.
     assert 0 < table["ood/mse low"][0] < 3 < table["ood/mse high"][0]
 
 
 @pytest.mark.parametrize("content", [b"{}", b"\xff"])
 def test_a_damaged_run_is_left_out(
-    content: bytes, folder: Path, capsys: pytest.CaptureFixture
+    content: bytes,
+    folder: Path,
+    capsys: pytest.CaptureFixture,
 ) -> None:
     file = folder / "a1" / "metrics.json"
     file.write_bytes(content)
-    assert len(read_finished([f"{folder}/*"]).runs) == 3
-    error = capsys.readouterr().err
-    assert str(file) in error and error.count("\n") == 1
+
+    runs = read_finished([f"{folder}/*"]).runs
+
+    assert len(runs) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(file) in line
     with pytest.raises(ConfigError, match=str(file)):
         read_finished([str(file.parent)])
-    assert capsys.readouterr().err == ""
 
 
 def test_command_writes_the_table(
-    folder: Path, capsys: pytest.CaptureFixture
+    folder: Path,
+    capsys: pytest.CaptureFixture,
 ) -> None:
-    flags = [f"--runs={folder}/*", "--scores=ood/mse"]
-    output = f"--output={folder}/out/rate_0.1.csv"
-    assert compare.main(["compare", *flags, output]) == 0
+    table = folder / "out" / "rate_0.1.csv"
+    flags = [f"--runs={folder}/*", "--scores=ood/mse", f"--output={table}"]
+
+    assert compare.main(["compare", *flags]) == 0
+
     printed = capsys.readouterr().out
     assert "| 2 | 3 | 3 ± 2.6 |" in printed
     assert "| 3 | 1 | 5 |" in printed
-    assert (folder / "out/rate_0.1.md").read_text() == printed
-    text = (folder / "out/rate_0.1.csv").read_text().splitlines()
-    rows = list(csv.DictReader(text))
-    assert float(rows[0]["ood/mse mean"]) == 3.0
-    assert rows[1]["ood/mse sd"] == ""
+    assert table.with_name("rate_0.1.md").read_text() == printed
+    rows = pd.read_csv(table)
+    assert rows["ood/mse mean"][0] == 3.0
+    assert rows["ood/mse sd"].isna()[1]
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--runs=/nowhere/*"], "--runs must match"),
-        (["--scores=ood/beauty"], "--scores must name scores"),
-        (["--scores=id"], "--scores must name scores"),
+        (["--runs=/nowhere/*"], "--runs"),
+        (["--scores=ood/beauty"], "--scores"),
+        (["--scores=id"], "--scores"),
     ],
 )
 def test_bad_input(folder: Path, flags: list[str], message: str) -> None:

@@ -9,16 +9,18 @@ import pytest
 from tfcomp import embeddings
 from tfcomp.config.errors import ConfigError, RunError
 
-SIZES = (3, 4, 5)
-CLASSES = np.stack(np.unravel_index(np.arange(60), SIZES), axis=1)
+CLASSES = np.array(list(np.ndindex(3, 4, 5)))
 RNG = np.random.default_rng(0)
-SUM = sum(RNG.normal(size=(s, 8))[c] for s, c in zip(SIZES, CLASSES.T))  # noqa: B905
+VECTORS = RNG.normal(size=(3, 5, 8))  # of each factor and level
+SUM = VECTORS[np.arange(3), CLASSES].sum(axis=1)
 
 
-def write(path: Path, **others: Any) -> Path:
+def write(path: Path, **changes: Any) -> Path:
     members = {"classes": CLASSES, "names": ["shape", "x", "y"], "late": SUM}
-    members |= others
-    np.savez(path, **{k: v for k, v in members.items() if v is not None})
+    members |= changes
+    for name in [name for name in members if members[name] is None]:
+        del members[name]
+    np.savez(path, **members)
     return path
 
 
@@ -27,37 +29,45 @@ def run(*arguments: object) -> int:
 
 
 def test_scores_and_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
 ) -> None:
     early = RNG.normal(size=SUM.shape)
     path = write(tmp_path / "own.npz", late=None, early=early, last=SUM)
-    arguments = path, "--region=shape:2,x:2-3"
-    assert run(*arguments, f"--output={tmp_path}/report") == 0
+    report = tmp_path / "report"
+
+    assert run(path, "--region=shape:2,x:2-3", f"--output={report}") == 0
+
     lines = capsys.readouterr().out.splitlines()
-    header, last = lines[0].split(), lines[3].split()
-    row = dict(zip(header, last, strict=True))
-    assert row["classes"] == "given" and float(row["additive_r2"]) == 1
-    assert abs(float(row["composed_ood"])) < 1e-6
-    assert (tmp_path / "report/report.html").exists()
+    row = dict(zip(lines[0].split(), lines[3].split(), strict=True))
+    assert row["classes"] == "given"
+    assert float(row["additive_r2"]) == 1
+    assert float(row["composed_ood"]) == pytest.approx(0, abs=1e-6)
+    assert (report / "report.html").exists()
 
 
 @pytest.mark.parametrize(
-    ("others", "words"),
-    (
+    ("changes", "words"),
+    [
         ({"late": SUM[:9]}, "rows"),
         ({"classes": None, "names": None}, "factors"),
         ({"late": SUM * np.inf}, "finite"),
         ({"classes": CLASSES * 0}, "classes"),
-    ),
+    ],
 )
 def test_mistakes_are_one_line(
-    tmp_path: Path, others: dict, words: str
+    tmp_path: Path,
+    changes: dict,
+    words: str,
 ) -> None:
-    path = write(tmp_path / "own.npz", **others)
+    path = write(tmp_path / "own.npz", **changes)
+
     with pytest.raises(RunError, match=words) as caught:
         run(path)
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith(f"--embeddings={path}")
+
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"--embeddings={path}")
     assert list(tmp_path.iterdir()) == [path]
 
 

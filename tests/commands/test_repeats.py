@@ -51,6 +51,11 @@ def command(trained: Path, working_folder: Path) -> Command:
     return lambda *flags: train.main(["train", *FLAGS, *flags])
 
 
+@pytest.fixture
+def run(working_folder: Path) -> Path:
+    return working_folder / "tensorboard_logs/smoke"
+
+
 def list_files(folder: Path) -> dict[Path, int]:
     return {
         path: path.stat().st_mtime_ns
@@ -79,43 +84,37 @@ def test_other_flags_are_all_named_and_nothing_is_written(
     command: Command, working_folder: Path
 ) -> None:
     before = list_files(working_folder)
-    both = re.escape("--width=4 (not 8), --seed=0 (not 3)")
-    with pytest.raises(RunError, match=both):
+    changes = re.escape("--width=4 (not 8), --seed=0 (not 3)")
+
+    with pytest.raises(RunError, match=changes):
         command("--width=8", "--seed=3")
+
     assert list_files(working_folder) == before
 
 
-def test_overwrite_leaves_nothing_of_the_run_before(
-    command: Command, working_folder: Path
+def test_overwrite_leaves_only_the_files_of_the_user(
+    command: Command,
+    run: Path,
 ) -> None:
-    run = working_folder / "tensorboard_logs/smoke"
-    (run / "analysis").mkdir()
-    (run / "analysis/report.html").write_text("of the run before")
-    (run / "outputs").mkdir()
-    (run / "outputs/epoch_1.npz").write_text("of the run before")
-    assert command("--width=8", "--overwrite") == 0
-    assert not (run / "analysis").exists() and not (run / "outputs").exists()
-    assert len(list(run.glob("events*"))) == 1
-    text = (run / "run.flags").read_text()
-    assert "--width=8" in text and "--overwrite=false" in text
-    with pytest.raises(RunError, match=re.escape("--width=8 (not 4)")):
-        command()
-
-
-def test_overwrite_keeps_the_files_of_the_user(
-    command: Command, working_folder: Path
-) -> None:
-    run = working_folder / "tensorboard_logs/smoke"
-    names = ("notes.md", "analysis/notes.md", "checkpoints/a/b.csv", "mine/x")
-    for name in names:
+    old = ["analysis/report.html", "outputs/epoch_1.npz"]
+    own = ["notes.md", "analysis/notes.md", "checkpoints/a/b.csv", "mine/x"]
+    for name in old + own:
         (run / name).parent.mkdir(parents=True, exist_ok=True)
         (run / name).write_text("mine")
-    assert command("--overwrite") == 0
-    assert {(run / name).read_text() for name in names} == {"mine"}
+
+    assert command("--width=8", "--overwrite") == 0
+
+    for name in own:
+        assert (run / name).read_text() == "mine"
+    assert not any((run / name).exists() for name in old)
+    assert len(list(run.glob("events*"))) == 1
+    lines = (run / "run.flags").read_text().splitlines()
+    assert "--width=8" in lines
+    assert "--overwrite=false" in lines
 
 
 def test_nothing_to_resume_is_said(
-    command: Command, working_folder: Path, capsys: pytest.CaptureFixture
+    command: Command, capsys: pytest.CaptureFixture
 ) -> None:
     assert command("--resume", "--log_dir=elsewhere") == 0
     assert "nothing to resume at elsewhere/smoke" in capsys.readouterr().err
@@ -123,14 +122,12 @@ def test_nothing_to_resume_is_said(
     assert "nothing to resume" not in capsys.readouterr().err
 
 
-def test_overwrite_of_a_run_that_is_in_use(
-    command: Command, working_folder: Path
-) -> None:
-    run = working_folder / "tensorboard_logs/smoke"
+def test_overwrite_of_a_run_that_is_in_use(command: Command, run: Path) -> None:
     before = list_files(run)
-    with lock_folder(run):
-        with pytest.raises(RunError, match="another process is working"):
-            command("--overwrite")
+
+    with lock_folder(run), pytest.raises(RunError, match="another process"):
+        command("--overwrite")
+
     assert list_files(run) == before
 
 
@@ -140,8 +137,10 @@ def test_overwrite_of_what_is_no_run(
     notes = working_folder / "tensorboard_logs/notes/thesis.tex"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
-    with pytest.raises(RunError, match="holds something else"):
+
+    with pytest.raises(RunError, match="something else"):
         command("--overwrite", "--run_name=notes")
+
     assert notes.read_text() == "mine"
 
 

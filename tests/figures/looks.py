@@ -1,4 +1,4 @@
-"""Legends and outlines of figures, for their tests."""
+"""What figures show: legends, titles and outlines."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -7,6 +7,10 @@ from matplotlib.figure import Figure
 def get_legend(figure: Figure) -> list[str]:
     (legend,) = figure.legends
     return [text.get_text() for text in legend.texts]
+
+
+def get_titles(figure: Figure) -> list[str]:
+    return [axes.get_title() for axes in figure.axes]
 
 
 def get_image_axes(figure: Figure) -> list[Axes]:

@@ -3,85 +3,112 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from numpy.testing import assert_array_equal
 
-from tests.figures.looks import get_legend
+from tests.figures.looks import get_legend, get_titles
 from tfcomp.figures import curve_plots
 
-X = np.array([1.0, 10.0, 100.0])
 SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 
-def make_line(places: list, mean: list, *ends: list) -> pd.DataFrame:
-    columns = dict(zip(["low", "high"], ends, strict=False))
-    return pd.DataFrame({"mean": mean, **columns}, places)
+def get_points(axes: Axes) -> list[list]:
+    return [line.get_xydata().tolist() for line in axes.lines]
 
 
-def test_curves_with_gaps_and_a_held_out_interval() -> None:
-    table = pd.DataFrame({"a": [3, 2, 1], "b": [None, np.inf, 5]}, X)
-    figure = curve_plots.draw_curves(
-        table, xlabel="bumps", ylabel="MSE", shaded=(5.5, 22.5)
+def test_curves_have_gaps_and_a_held_out_interval() -> None:
+    table = pd.DataFrame(
+        {"a": [3, 2, 1], "b": [None, np.inf, 5]},
+        index=[1.0, 10.0, 100.0],
     )
+
+    figure = curve_plots.draw_curves(
+        table,
+        xlabel="bumps",
+        ylabel="MSE",
+        shaded=(5.5, 22.5),
+    )
+
     (axes,) = figure.axes
     first, second = axes.lines
-    np.testing.assert_array_equal(first.get_xydata(), np.c_[X, [3, 2, 1]])
-    np.testing.assert_array_equal(second.get_ydata(), [np.nan, np.nan, 5])
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("bumps", "MSE")
+    assert_array_equal(first.get_xydata(), [[1, 3], [10, 2], [100, 1]])
+    assert_array_equal(second.get_ydata(), [np.nan, np.nan, 5])
+    assert axes.get_xlabel() == "bumps"
+    assert axes.get_ylabel() == "MSE"
     (span,) = axes.patches
-    assert (span.get_x(), span.get_width()) == (5.5, 17)
+    assert span.get_x() == 5.5
+    assert span.get_width() == 17
     assert get_legend(figure) == ["a", "b", "held-out region"]
 
 
 def test_numbers_up_to_0_have_no_logarithm() -> None:
+    table = pd.DataFrame({"a": [1, 0, 0.01]})
+
     figure = curve_plots.draw_curves(
-        pd.DataFrame({"a": [1, 0, 0.01]}), xlabel="x", ylabel="y", logy=True
+        table,
+        xlabel="x",
+        ylabel="y",
+        logy=True,
     )
+
     (axes,) = figure.axes
     assert axes.get_yscale() == "log"
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.01])
-    assert (axes.get_xticks() % 1 == 0).all()  # steps of a grid are whole
+    assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.01])
+    assert (axes.get_xticks() % 1 == 0).all()
 
 
 def test_curves_with_bands_in_panels() -> None:
-    a = make_line([1, 2, 3], [3.0, 2.0, 1.0], [2, 1, 0.5], [4, 3, 1.5])
-    b = make_line([1, 2], [5.0, 4.0], [4, 3], [6, 5])
-    curves = {("loss", "a"): a, ("loss", "b"): b, ("error", "b"): b}
-    figure = curve_plots.draw_curve_panels(
-        curve_plots.join_curves(curves), xlabel="epoch"
+    plain = pd.DataFrame({"mean": [3, 2, 1]}, index=[1, 2, 3])
+    banded = pd.DataFrame(
+        {"mean": [5, 4], "low": [4, 3], "high": [6, 5]},
+        index=[1, 2],
     )
-    first, second = figure.axes
-    assert [axes.get_title() for axes in figure.axes] == ["loss", "error"]
-    points = [line.get_xydata().tolist() for line in first.lines]
-    assert points == [[[1, 3], [2, 2], [3, 1]], [[1, 5], [2, 4]]]
-    band, _ = first.collections
-    (path,) = band.get_paths()
-    corners = {(float(x), float(y)) for x, y in path.vertices}
-    assert corners == {(1, 2), (2, 1), (3, 0.5), (1, 4), (2, 3), (3, 1.5)}
-    # One name, one look, in all panels.
-    colors = [line.get_color() for line in first.lines]
-    assert second.lines[0].get_color() == colors[1] != colors[0]
+    curves = {
+        ("loss", "a"): plain,
+        ("loss", "b"): banded,
+        ("error", "b"): banded,
+    }
+
+    points = curve_plots.join_curves(curves)
+    figure = curve_plots.draw_curve_panels(points, xlabel="epoch")
+
+    loss, error = figure.axes
+    assert get_titles(figure) == ["loss", "error"]
+    assert get_points(loss) == [[[1, 3], [2, 2], [3, 1]], [[1, 5], [2, 4]]]
+    (band,) = error.collections[0].get_paths()
+    corners = set(map(tuple, band.vertices.tolist()))
+    assert corners == {(1, 4), (2, 3), (1, 6), (2, 5)}
+    # A line has one color in all panels.
+    first_color = loss.lines[0].get_color()
+    second_color = loss.lines[1].get_color()
+    assert error.lines[0].get_color() == second_color
+    assert second_color != first_color
     assert get_legend(figure) == ["a", "b"]
 
 
 def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
     curves = {
-        ("", "depth 0"): make_line(SHALLOW, [0.5, None, 0.9]),
-        ("", "depth 2"): make_line(DEEP, [0.5, 0.6, 0.7, 0.8, 1]),
+        ("", "depth 0"): pd.DataFrame({"mean": [0.5, None, 0.9]}, SHALLOW),
+        ("", "depth 2"): pd.DataFrame({"mean": [0.5, 0.6, 0.7, 0.8, 1]}, DEEP),
     }
+
     points = curve_plots.join_curves(curves, "stage")
     figure = curve_plots.draw_stage_panels(
-        points, ylabel="MSE", limits=(0.5, 1.0)
+        points,
+        ylabel="MSE",
+        limits=(0.5, 1.0),
     )
+
     (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_xticklabels()] == DEEP
-    first, second = axes.lines
-    np.testing.assert_array_equal(
-        first.get_xydata(), [[0, 0.5], [1, np.nan], [4, 0.9]]
-    )
-    assert second.get_xdata().tolist() == [0, 1, 2, 3, 4]
-    # The whole range of the numbers: a fall from 1 to 0.95 is none.
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == DEEP
+    shallow, deep = axes.lines
+    assert_array_equal(shallow.get_xydata(), [[0, 0.5], [1, np.nan], [4, 0.9]])
+    assert_array_equal(deep.get_xdata(), range(5))
     low, high = axes.get_ylim()
-    assert low < 0.5 and high > 1.0
+    assert low < 0.5
+    assert high > 1.0
     assert list(figure.data) == ["panel", "line", "stage", "mean"]
 
 
@@ -99,24 +126,34 @@ def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
 
 def test_forests_have_seeds_means_and_intervals() -> None:
     marks = curve_plots.list_marks(
-        "OOD", "first", [0.7, 0.8, 0.9], 0.8, (0.55, 1.05)
+        "OOD",
+        "first",
+        [0.7, 0.8, 0.9],
+        0.8,
+        (0.55, 1.05),
     )
     for panel in ("OOD", "ID"):
         marks += curve_plots.list_marks(
-            panel, "single", [0.3], 0.3, (None, None)
+            panel,
+            "single",
+            [0.3],
+            0.3,
+            (None, None),
         )
+
     figure = curve_plots.draw_forest(marks, log=["OOD"])
+
     counts = figure.data.groupby(["panel", "mark"]).size()
     assert counts.tolist() == [1, 1, 2, 4]
-    first, second = figure.axes
-    places = [line.get_xdata().tolist() for line in first.lines]
+    ood, only_single = figure.axes
+    places = [line.get_xdata().tolist() for line in ood.lines]
     assert places == [[0.7, 0.8, 0.9], [0.55, 1.05], [0.8], [0.3], [0.3]]
-    labels = [label.get_text() for label in first.get_yticklabels()]
+    labels = [label.get_text() for label in ood.get_yticklabels()]
     assert labels == ["first", "single"]
-    assert first.get_xlabel() == "OOD"
-    assert first.yaxis_inverted()
-    assert (first.get_xscale(), second.get_xscale()) == ("log", "linear")
+    assert ood.yaxis_inverted()
+    assert ood.get_xscale() == "log"
+    assert only_single.get_xscale() == "linear"
     assert get_legend(figure) == ["a seed", "mean"]
-    # The lack of the first row does not move the second one.
-    seeds, mean = second.lines  # one seed: no interval
-    assert set(mean.get_ydata()) == {1}
+    # The second row keeps its place where the first one is missing.
+    _, mean = only_single.lines
+    assert_array_equal(mean.get_ydata(), 1)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.figures.looks import get_legend, get_outline
+from tests.figures.looks import get_legend, get_outline, get_titles
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import compute_outline, draw_outline
 
@@ -16,31 +17,35 @@ def test_rows_from_the_top_down() -> None:
     mask = np.zeros((5, 4), bool)
     mask[1:4, 1] = True
     positions = np.array([[0, 2], [4, 0.25], [np.nan, 1]])
-    titles = ["a", "b", "c"]
-    figure = draw_rows(rows, positions, mask, title="OOD", column_titles=titles)
+
+    figure = draw_rows(
+        rows,
+        positions,
+        mask,
+        title="OOD",
+        column_titles=["a", "b", "c"],
+    )
+
     panels = np.reshape(figure.axes, (2, 3))
     assert [row[0].get_ylabel() for row in panels] == list(rows)
-    assert [axes.get_title() for axes in panels[0]] == titles
-    assert panels[0, 0].get_position().y0 > panels[1, 0].get_position().y0
-    for row, images in zip(panels, rows.values(), strict=True):
-        for axes, image in zip(row, images, strict=True):
-            (drawn,) = axes.images
-            np.testing.assert_array_equal(
-                drawn.get_array(), image.reshape(4, 5)
-            )
-            assert drawn.origin == "lower"
-            assert drawn.get_clim() == (0, 1)
-            outline = get_outline(axes)
-            np.testing.assert_array_equal(outline, compute_outline(mask))
-        circles = [axes.lines[0].get_xydata() for axes in row[:2]]
-        np.testing.assert_array_equal(np.squeeze(circles), positions[:2])
-        assert not row[2].lines
+    assert get_titles(figure)[:3] == ["a", "b", "c"]
     assert figure.get_suptitle() == "OOD"
     assert get_legend(figure) == ["held-out region", "true position"]
+    for row, images in zip(panels, rows.values(), strict=True):
+        for axes, image in zip(row, images, strict=True):
+            (picture,) = axes.images
+            assert_array_equal(picture.get_array(), image.reshape(4, 5))
+            assert picture.origin == "lower"
+            assert picture.get_clim() == (0, 1)
+            assert_array_equal(get_outline(axes), compute_outline(mask))
+        for axes, position in zip(row[:2], positions, strict=False):
+            assert_array_equal(axes.lines[0].get_xydata(), [position])
+        assert not row[2].lines
 
 
 def test_the_table_has_all_pixels() -> None:
     figure = draw_rows({"truth": IMAGES, "half": IMAGES / 2})
+
     pixels = figure.data.set_index(["row", "image", "y", "x"])["pixel"]
     assert len(pixels) == 2 * IMAGES.size
     assert pixels["half", 2, 3, 4] == IMAGES[2, 3, 4] / 2
@@ -48,18 +53,23 @@ def test_the_table_has_all_pixels() -> None:
 
 @pytest.mark.parametrize("channels", [2, 3])
 def test_three_channels_are_rgb_and_others_side_by_side(channels: int) -> None:
-    images = 1.5 * np.stack([IMAGES + c / 4 for c in range(channels)], axis=-1)
+    shifts = np.arange(channels) / 4
+    images = 1.5 * (IMAGES[..., None] + shifts)
+
     axes = draw_rows({"truth": images}).axes[0]
-    expected = np.hstack([images[0, ..., c] for c in range(channels)])
-    if channels == 3:
-        expected = images[0].clip(0, 1)
-    np.testing.assert_allclose(axes.images[0].get_array(), expected)
+
+    expected = images[0].clip(0, 1)
+    if channels == 2:
+        expected = np.hstack([images[0, ..., 0], images[0, ..., 1]])
+    assert_allclose(axes.images[0].get_array(), expected)
 
 
 def test_an_outline_leaves_the_limits() -> None:
     axes = Figure().subplots()
     axes.imshow(np.zeros((4, 4)), origin="lower")
-    limits = axes.get_xlim(), axes.get_ylim()
+    limits = [axes.get_xlim(), axes.get_ylim()]
+
     draw_outline(axes, np.ones((4, 4)), linewidth=3)
     axes.figure.draw_without_rendering()
-    assert (axes.get_xlim(), axes.get_ylim()) == limits
+
+    assert [axes.get_xlim(), axes.get_ylim()] == limits

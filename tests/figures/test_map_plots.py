@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from matplotlib.axis import Axis
+from numpy.testing import assert_array_equal
 
-from tests.figures.looks import get_image_axes, get_legend, get_outline
+from tests.figures import looks
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures.map_plots import (
@@ -18,85 +20,106 @@ X = Factor("x", 5, 0.0, 4.0, "px")
 Y = Factor("y", 3, 0.0, 2.0, "px")
 
 
+def make_map(values: np.ndarray) -> GridMap:
+    return GridMap(values, (X, Y), MASK)
+
+
 def test_map_has_x_to_the_right_and_y_upwards() -> None:
-    grid_map = GridMap(VALUES, (X, Y), MASK)
-    figure = draw_maps({"MSE": grid_map}, label="MSE (1)")
-    (axes,) = get_image_axes(figure)
-    (image,) = axes.images
-    np.testing.assert_array_equal(image.get_array(), VALUES.T)
-    assert image.origin == "lower"
-    assert image.get_clim() == (0, 14)
-    assert image.colorbar.ax.get_ylabel() == "MSE (1)"
+    figure = draw_maps({"MSE": make_map(VALUES)}, label="MSE (1)")
+
+    (axes,) = looks.get_image_axes(figure)
+    (picture,) = axes.images
+    assert_array_equal(picture.get_array(), VALUES.T)
+    assert picture.origin == "lower"
+    assert picture.get_clim() == (0, 14)
+    assert picture.colorbar.ax.get_ylabel() == "MSE (1)"
     assert axes.get_xlim() == (-0.5, 4.5)
     assert axes.get_ylim() == (-0.5, 2.5)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (px)", "y (px)")
-    np.testing.assert_array_equal(get_outline(axes), compute_outline(MASK))
-    assert get_legend(figure) == ["held-out region"]
+    assert axes.get_xlabel() == "x (px)"
+    assert axes.get_ylabel() == "y (px)"
+    assert_array_equal(looks.get_outline(axes), compute_outline(MASK))
+    assert looks.get_legend(figure) == ["held-out region"]
 
 
 def test_the_table_has_a_row_for_each_cell() -> None:
-    table = tabulate_maps({"MSE": GridMap(VALUES, (X, Y), MASK)})
-    cells = table.set_index(["x", "y"])
-    assert len(cells) == 15
-    for x, y in ((1, 1), (4, 2), (0, 1)):
-        assert cells.loc[(x, y), "value"] == VALUES[x, y]
-        assert cells.loc[(x, y), "held_out"] == MASK[x, y]
-    # A factor may have the name of the column.
+    table = tabulate_maps({"MSE": make_map(VALUES)})
+
+    x = table["x"].astype(int)
+    y = table["y"].astype(int)
+    assert len(table) == 15
+    assert_array_equal(table["value"], VALUES[x, y])
+    assert_array_equal(table["held_out"], MASK[x, y])
+
+
+def test_a_factor_may_have_the_name_of_the_column() -> None:
     factors = (Factor("value", 5, 0.0, 4.0), Factor("hue", 3, 0.0, 2.0))
-    cells = tabulate_maps({"": GridMap(VALUES, factors)})
-    assert cells["number"].tolist() == VALUES.ravel().tolist()
+
+    table = tabulate_maps({"": GridMap(VALUES, factors)})
+
+    assert_array_equal(table["number"], VALUES.ravel())
 
 
 def test_maps_share_one_scale_and_what_is_not_finite_is_gray() -> None:
-    broken = np.where(VALUES == 14, np.inf, VALUES)
-    arrays = {"first": VALUES, "second": VALUES - 20, "third": broken}
-    maps = {name: GridMap(a, (X, Y), MASK) for name, a in arrays.items()}
-    figure = draw_maps(maps, title="Stages", label="MSE")
-    panels = get_image_axes(figure)
-    assert [axes.get_title() for axes in panels] == list(maps)
-    assert {axes.images[0].get_clim() for axes in panels} == {(-20, 14)}
-    assert len(figure.axes) == len(panels) + 1  # one color bar
-    assert figure.get_suptitle() == "Stages"
+    maps = {
+        "first": make_map(VALUES),
+        "second": make_map(VALUES - 20),
+        "third": make_map(np.where(VALUES == 14, np.inf, VALUES)),
+    }
 
-    image = panels[2].images[0]
-    colors = image.to_rgba(image.get_array())[..., :3]  # [ny, nx, 3]
+    figure = draw_maps(maps, title="Stages", label="MSE")
+
+    panels = looks.get_image_axes(figure)
+    assert looks.get_titles(figure)[:3] == list(maps)
+    assert figure.get_suptitle() == "Stages"
+    assert len(figure.axes) == len(maps) + 1  # one color bar
+    for axes in panels:
+        assert axes.images[0].get_clim() == (-20, 14)
+    picture = panels[2].images[0]
+    colors = picture.to_rgba(picture.get_array())[..., :3]  # [ny, nx, 3]
     assert np.ptp(colors[2, 4]) == 0
     assert np.ptp(colors[2, 3]) > 0.1
-    assert get_legend(figure) == ["held-out region", "no finite value"]
+    legend = ["held-out region", "no finite value"]
+    assert looks.get_legend(figure) == legend
+
+
+def read_ticks(axis: Axis) -> dict[int, str]:
+    labels = [text.get_text() for text in axis.get_ticklabels()]
+    return dict(zip(axis.get_ticklocs(), labels, strict=True))
 
 
 def test_axes_show_values_and_names() -> None:
     angle = Factor("cut", 12, 0.0, 360.0, unit="degrees", periodic=True)
     radius = Factor("radius", 3, 1.0, 8.0, levels=(1.0, 2.5, 8.0))
     shape = Factor("shape", 2, 0.0, 1.0, names=("box", "heart"))
-    first = GridMap(np.eye(12, 3), (angle, radius))
-    second = GridMap(np.eye(3, 2), (radius, shape))
-    figure = draw_maps({"a": first, "b": second}, label="MSE")
-    ticks = []
-    for axes in get_image_axes(figure):
-        for axis in (axes.xaxis, axes.yaxis):
-            labels = [text.get_text() for text in axis.get_ticklabels()]
-            ticks.append((list(axis.get_ticklocs()), labels))
-    assert ticks == [
-        ([0, 2, 4, 6, 8, 10], ["0", "60", "120", "180", "240", "300"]),
-        ([0, 1, 2], ["1", "2.5", "8"]),
-        ([0, 1, 2], ["1", "2.5", "8"]),
-        ([0, 1], ["box", "heart"]),
-    ]
+    maps = {
+        "a": GridMap(np.eye(12, 3), (angle, radius)),
+        "b": GridMap(np.eye(3, 2), (radius, shape)),
+    }
+
+    figure = draw_maps(maps, label="MSE")
+
+    first, second = looks.get_image_axes(figure)
+    degrees = {0: "0", 2: "60", 4: "120", 6: "180", 8: "240", 10: "300"}
+    assert read_ticks(first.xaxis) == degrees
+    assert read_ticks(first.yaxis) == {0: "1", 1: "2.5", 2: "8"}
+    assert read_ticks(second.yaxis) == {0: "box", 1: "heart"}
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_outlines_part_cells_from_their_neighbors(seed: int) -> None:
     rng = np.random.default_rng(seed)
     mask = rng.random(rng.integers(1, 10, 2)) < rng.random()
-    inside = {(int(i), int(j)) for i, j in np.argwhere(mask)}
+    padded = np.pad(mask, 1)
     expected = set()
-    for i, j in inside:
+    for i, j in np.argwhere(mask).tolist():
         for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-            if (i + a, j + b) not in inside:
+            if not padded[i + 1 + a, j + 1 + b]:
                 expected.add((i + a / 2, j + b / 2))
+
     segments = compute_outline(mask)
-    middles = {(float(x), float(y)) for x, y in segments.mean(axis=1)}
-    assert middles == expected and len(segments) == len(expected)
+
+    middles = set(map(tuple, segments.mean(axis=1).tolist()))
+    assert middles == expected
+    assert len(segments) == len(expected)
     lengths = np.abs(segments[:, 1] - segments[:, 0]).sum(axis=1)
     assert (lengths == 1).all()

@@ -7,17 +7,27 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import tfcomp
 
 VALUES = np.random.default_rng(0).uniform(0.1, 1.0, (6, 4))
+ERRORS, OWN, CODE, IMAGE = VALUES.T
+COLUMNS = ["run", "when", "subset", "stage", "name", "value"]
 RUNS = pd.DataFrame(
-    {"run": [*"abcdef"], "seed": [0, 1, 2] * 2, "depth": [2] * 3 + [3] * 3}
-).assign(name="a run", width=8)
+    {
+        "run": list("abcdef"),
+        "seed": [0, 1, 2, 0, 1, 2],
+        "depth": [2, 2, 2, 3, 3, 3],
+        "name": "a run",
+        "width": 8,
+    }
+)
 
 
-def list_numbers() -> pd.DataFrame:
+@pytest.fixture
+def numbers() -> pd.DataFrame:
     rows = []
     for run, (error, own, code, image) in zip("abcdef", VALUES, strict=True):
         rows += [
@@ -27,89 +37,122 @@ def list_numbers() -> pd.DataFrame:
             (run, "end", "all", "", "own", own),
             (run, "end", "all", "code", "own", code),
             (run, "end", "all", "image", "own", image),
-            *((run, f"epoch {n}", "all", "", "own", n * own) for n in (2, 10)),
+            (run, "epoch 2", "all", "", "own", 2 * own),
+            (run, "epoch 10", "all", "", "own", 10 * own),
         ]
-    columns = ["run", "when", "subset", "stage", "name", "value"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def place_stages(column: pd.Series) -> pd.Series:
-    return column.replace({"code": 1, "stage_0": 2, "image": 3, "": 0})
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def find_interval(values: np.ndarray) -> list[float]:
-    mean, spread = values.mean(), stats.sem(values)
-    return [mean, *stats.t.interval(0.95, len(values) - 1, mean, spread)]
+    """The mean, and the ends of its interval by Student's distribution."""
+    mean = values.mean()
+    low, high = stats.t.interval(
+        0.95,
+        len(values) - 1,
+        mean,
+        stats.sem(values),
+    )
+    return [mean, low, high]
 
 
-def test_scores_have_means_and_intervals_over_seeds() -> None:
+@pytest.mark.parametrize(
+    ("row", "seeds"),
+    [("depth 2", slice(3)), ("depth 3", slice(3, 6))],
+)
+def test_scores_have_means_and_intervals_over_seeds(
+    numbers: pd.DataFrame,
+    row: str,
+    seeds: slice,
+) -> None:
     names = ["ood/mse", "own"]
-    plot = tfcomp.plot_scores(RUNS, list_numbers(), names, width=3.0)
+
+    plot = tfcomp.plot_scores(RUNS, numbers, names, width=3.0)
+
     assert plot.get_figwidth() == 3.0
-    shown = plot.data.set_index(["panel", "row", "mark"]).sort_index()
-    for label, rows in (("depth 2", slice(3)), ("depth 3", slice(3, 6))):
-        errors, own = VALUES[rows, 0], VALUES[rows, 1]
-        seeds = shown.loc[("ood/mse", label, "seed"), "value"]
-        np.testing.assert_array_equal(seeds, errors)
-        for name, expected in (
-            ("ood/mse", np.exp(find_interval(np.log(errors)))),
-            ("own", find_interval(own)),
-        ):
-            found = shown.loc[[(name, label, "mean")]].to_numpy()[0]
-            np.testing.assert_allclose(found, expected)
+    marks = plot.data.set_index(["panel", "row", "mark"]).sort_index()
+    points = marks.loc[("ood/mse", row, "seed"), "value"]
+    assert_array_equal(points, ERRORS[seeds])
+    (mse,) = marks.loc[[("ood/mse", row, "mean")]].to_numpy()
+    (own,) = marks.loc[[("own", row, "mean")]].to_numpy()
+    assert_allclose(mse, np.exp(find_interval(np.log(ERRORS[seeds]))))
+    assert_allclose(own, find_interval(OWN[seeds]))
 
 
-def test_stages_and_epochs() -> None:
-    some = RUNS[RUNS["depth"] == 3]
-    plot = tfcomp.plot_curves(some, list_numbers(), "own")
-    assert plot.data["stage"].tolist() == ["code", "image"]
-    for row, column in zip(plot.data.itertuples(), (2, 3), strict=True):
-        expected = find_interval(VALUES[3:, column])
-        np.testing.assert_allclose([row.mean, row.low, row.high], expected)
-    # A row of two depths has the deeper one's stages in their order.
-    deeper = list_numbers().query("run == 'f' and stage == 'code'")
-    numbers = pd.concat([list_numbers(), deeper.assign(stage="stage_0")])
-    numbers = numbers.sort_values(["run", "stage"], key=place_stages)
+def test_a_line_over_stages(numbers: pd.DataFrame) -> None:
+    deep = RUNS[RUNS["depth"] == 3]
+
+    points = tfcomp.plot_curves(deep, numbers, "own").data
+
+    assert points["stage"].tolist() == ["code", "image"]
+    expected = [find_interval(CODE[3:]), find_interval(IMAGE[3:])]
+    assert_allclose(points[["mean", "low", "high"]], expected)
+
+
+def test_a_row_of_two_depths_has_the_stages_of_the_deeper_one(
+    numbers: pd.DataFrame,
+) -> None:
+    is_code = (numbers["run"] == "f") & (numbers["stage"] == "code")
+    deeper = numbers[is_code].assign(stage="stage_0")
+    order = {"": 0, "code": 1, "stage_0": 2, "image": 3}
+    numbers = pd.concat([numbers, deeper])
+    numbers = numbers.assign(place=numbers["stage"].map(order))
+    numbers = numbers.sort_values(["run", "place"])
+
     plot = tfcomp.plot_curves(RUNS, numbers, "own", by="width")
+
     assert plot.data["stage"].tolist() == ["code", "stage_0", "image"]
-    options = {"over": "epoch", "by": "depth"}
-    plot = tfcomp.plot_curves(RUNS, list_numbers(), "own", **options)
+
+
+def test_a_line_over_epochs(numbers: pd.DataFrame) -> None:
+    plot = tfcomp.plot_curves(
+        RUNS,
+        numbers,
+        "own",
+        over="epoch",
+        by="depth",
+    )
+
     assert plot.data["x"].tolist() == [2, 10, 2, 10]
-    assert plot.data["mean"].iloc[3] == pytest.approx(10 * VALUES[3:, 1].mean())
+    assert plot.data["mean"].iloc[3] == pytest.approx(10 * OWN[3:].mean())
 
 
-def test_a_seed_that_lacks_its_number_leaves_no_mean() -> None:
-    numbers = list_numbers()
+def test_a_seed_that_lacks_its_number_leaves_no_mean(
+    numbers: pd.DataFrame,
+) -> None:
     is_lost = (numbers["run"] == "a") & (numbers["when"] == "end")
     numbers["value"] = numbers["value"].mask(is_lost)
+
     marks = tfcomp.plot_scores(RUNS, numbers, "ood/mse").data
+    lines = tfcomp.plot_curves(RUNS, numbers, "own").data
+    together = tfcomp.plot_scores(RUNS, numbers, "own", by="width").data
+
     marks = marks[marks["row"] == "depth 2"].set_index("mark")["value"]
-    assert marks["seed"].tolist() == VALUES[1:3, 0].tolist()
+    assert_array_equal(marks["seed"], ERRORS[1:3])
     assert np.isnan(marks["mean"])
-    lines = tfcomp.plot_curves(RUNS, numbers, "own").data.set_index("line")
-    assert lines.loc["depth 2", "mean"].isna().all()
-    assert lines.loc["depth 3", "mean"].notna().all()
+    is_deep = lines["line"] == "depth 3"
+    assert_array_equal(lines["mean"].notna(), is_deep)
     # One of two settings that make a seed of a row is missed as well.
-    plot = tfcomp.plot_scores(RUNS, numbers, "own", by="width")
-    assert np.isnan(plot.data["value"].iloc[-1])
-    with pytest.raises(tfcomp.ConfigError, match="must be a number"):
-        tfcomp.plot_scores(RUNS, numbers.assign(value=np.nan), "own")
+    assert np.isnan(together["value"].iloc[-1])
 
 
-def test_looks_are_those_of_matplotlib() -> None:
-    style = {"axes.prop_cycle": matplotlib.cycler(color=["r", "b"])}
-    with matplotlib.rc_context(style | {"lines.linewidth": 3.0}):
-        plot = tfcomp.plot_curves(RUNS, list_numbers(), "own")
+def test_looks_are_those_of_matplotlib(
+    numbers: pd.DataFrame,
+    tmp_path: Path,
+) -> None:
+    style = {
+        "axes.prop_cycle": matplotlib.cycler(color=["r", "b"]),
+        "lines.linewidth": 3.0,
+        "text.usetex": True,
+    }
+
+    with matplotlib.rc_context(style):
+        plot = tfcomp.plot_curves(RUNS, numbers, "own")
+        plot.savefig(tmp_path / "plot.png")
+
     lines = plot.axes[0].lines
     assert [line.get_color() for line in lines] == ["r", "b"]
     assert lines[0].get_linewidth() == 3.0
-    assert [*map(str, plot.data["line"].unique())] == ["depth 2", "depth 3"]
-
-
-def test_no_text_goes_through_latex(tmp_path: Path) -> None:
-    with matplotlib.rc_context({"text.usetex": True}):
-        plot = tfcomp.plot_curves(RUNS, list_numbers(), "own")
-        plot.savefig(tmp_path / "plot.png")
+    # No text goes through LaTeX.
     assert not any(text.get_usetex() for text in plot.findobj(Text))
 
 
@@ -121,6 +164,13 @@ def test_no_text_goes_through_latex(tmp_path: Path) -> None:
         ({"names": "own", "width": "a4"}, "column, page"),
     ],
 )
-def test_mistakes(options: dict, words: str) -> None:
+def test_mistakes(numbers: pd.DataFrame, options: dict, words: str) -> None:
     with pytest.raises(tfcomp.ConfigError, match=words):
-        tfcomp.plot_scores(RUNS, list_numbers(), **options)
+        tfcomp.plot_scores(RUNS, numbers, **options)
+
+
+def test_a_score_without_numbers(numbers: pd.DataFrame) -> None:
+    numbers["value"] = np.nan
+
+    with pytest.raises(tfcomp.ConfigError):
+        tfcomp.plot_scores(RUNS, numbers, "own")

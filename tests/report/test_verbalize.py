@@ -8,11 +8,11 @@ import pytest
 from tfcomp.report.verbalize import describe_scores, list_references
 
 
-def say(known: float | None, held_out: float | None, **changes: Any) -> str:
+def describe(id_error: Any, ood_error: Any, **changes: Any) -> str:
     """The sentence on planted scores of 119 ID and 25 OOD points."""
     metrics = {
-        "id": {"relative_mse": known, "position_accuracy": 1.0},
-        "ood": {"relative_mse": held_out, "position_accuracy": 0.12},
+        "id": {"relative_mse": id_error, "position_accuracy": 1.0},
+        "ood": {"relative_mse": ood_error, "position_accuracy": 0.12},
         "coverage": {"combinations": 0.8, "values": 1.0, "pixels": 1.0},
         "points": {"id": 119, "ood": 25},
     }
@@ -24,20 +24,23 @@ def say(known: float | None, held_out: float | None, **changes: Any) -> str:
     [(0.0501, "is worse on"), (0.05, "draws"), (1.05, "fails on")],
 )
 def test_the_error_decides_on_the_verdict(error: float, verdict: str) -> None:
-    sentence = say(0.002, error)
+    sentence = describe(0.002, error)
+
     assert f"{verdict} held-out" in sentence
     assert f"there is {error:.2g}" in sentence
     assert "3 of 25 peaks" in sentence
 
 
-@pytest.mark.parametrize("held_out", [0.001, None])
+@pytest.mark.parametrize("error", [0.001, None])
 def test_a_network_that_fits_nothing_is_called_that_first(
-    held_out: float | None,
+    error: float | None,
 ) -> None:
-    sentence = say(0.0502, held_out)
-    assert "does not fit" in sentence and "0.05" in sentence
-    assert "draws" not in sentence and "peaks" not in sentence
-    assert ("held-out" in sentence) == (held_out is not None)
+    sentence = describe(0.0502, error)
+
+    assert "does not fit" in sentence
+    assert "draws" not in sentence
+    assert "peaks" not in sentence
+    assert ("held-out" in sentence) == (error is not None)
 
 
 def test_of_several_images_the_mean_is_fitted() -> None:
@@ -64,10 +67,11 @@ def test_the_unit_of_the_error_is_named(reference: str, image: str) -> None:
 
 @pytest.mark.parametrize("error", [None, math.nan])
 def test_missing_numbers_are_no_errors(error: float | None) -> None:
-    assert "not a number" in say(error, 0.5)
-    assert "unknown" in say(0.01, error)
     unplaced = {"relative_mse": 0.7, "position_accuracy": error}
-    assert "peaks" not in say(0.01, 0.7, ood=unplaced)
+
+    assert "not a number" in describe(error, 0.5)
+    assert "unknown" in describe(0.01, error)
+    assert "peaks" not in describe(0.01, 0.7, ood=unplaced)
 
 
 @pytest.mark.parametrize(
@@ -78,19 +82,25 @@ def test_missing_numbers_are_no_errors(error: float | None) -> None:
     ],
 )
 def test_what_training_lacked_or_knew_is_said(
-    changes: dict, words: str
+    changes: dict,
+    words: str,
 ) -> None:
-    assert words in say(0.01, 0.7, **changes)
-    assert words not in say(0.01, 0.7)
+    assert words in describe(0.01, 0.7, **changes)
+    assert words not in describe(0.01, 0.7)
 
 
 def test_without_a_region_nothing_was_held_out() -> None:
-    assert "nothing was held out" in say(0.01, None, points={"ood": 0})
+    assert "nothing was held out" in describe(0.01, None, points={"ood": 0})
 
 
 def test_of_predictors_that_ignore_a_factor_the_best_is_listed() -> None:
-    errors = {"nearest_id": 0.7, "without_x": 0.2, "modulo_y": 0.05}
-    scores = {name: {"ood": error} for name, error in errors.items()}
+    scores = {
+        "nearest_id": {"ood": 0.7},
+        "without_x": {"ood": 0.2},
+        "modulo_y": {"ood": 0.05},
+    }
     assert list(list_references(scores)) == ["nearest_id", "modulo_y"]
+
     scores["modulo_y"] = {"id": 0.05}
+
     assert list(list_references(scores)) == ["nearest_id", "without_x"]

@@ -23,27 +23,31 @@ def write_sweep(folder: Path, flags: str = "") -> None:
 
 
 def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
-    logs, output = tmp_path / "logs", tmp_path / "packed"
+    logs = tmp_path / "logs"
+    output = tmp_path / "packed"
     write_sweep(logs / "donuts")
     study = logs / "slopes"
     study.mkdir()
     (study / SEARCHES).write_text(f"{','.join(SEARCH_COLUMNS)}\nbumps,,,,,,\n")
+
     pack_evidence([str(logs)], output)
+
     before = read_evidence([str(logs / "donuts")])
     after = read_evidence([str(output)])
-    paths = ("id/mse", "ood/mse")
-    for path in paths:
-        scores = [e.score(e.select(), path) for e in (before, after)]
-        assert scores[0].to_dict() == scores[1].to_dict()
+    for path in ("id/mse", "ood/mse"):
+        scores = after.score(after.select(), path)
+        assert scores.equals(before.score(before.select(), path))
     assert after.studies["slopes"]["kind"].tolist() == ["bumps"]
     # The same runs give the same bytes, and no pack is written for nothing.
-    assert [p.name for p in pack_evidence([str(logs)], output)] == [SEARCHES]
+    files = pack_evidence([str(logs)], output)
+    assert [file.name for file in files] == [SEARCHES]
 
 
 def test_what_cannot_be_packed(tmp_path: Path) -> None:
     output = tmp_path / "packed"
     with pytest.raises(ConfigError):
         pack_evidence([str(tmp_path)], output)
+
     write_sweep(tmp_path / "a" / "donuts")
     write_sweep(tmp_path / "b" / "donuts", "--depth=7\n")
     with pytest.raises(RunError):

@@ -25,36 +25,33 @@ DISTINCT = SPRITES | {"sprite_shapes": cells.DISTINCT}
 
 
 def make_runs(
-    ood: list[float],
+    ood_r2: list[float],
     flags: dict[str, Any] = BUMPS,
-    model: str = "cnn",
     unfitted: int = 0,
-    recorded: bool = True,
     **numbers: float,
 ) -> list[Any]:
     """Runs of a decoder, whose mean image has half the error of a blank one."""
     runs = []
-    for seed, r2 in enumerate(ood):
-        is_fitted = seed >= unfitted
-        own = {"r2/id": 0.98 if is_fitted else 0.5, "r2/ood": r2}
+    for seed, r2 in enumerate(ood_r2):
+        id_r2 = 0.5 if seed < unfitted else 0.98
         scores = {
-            "id/relative_mse": 0.5 * (1 - own["r2/id"]),
+            "r2/id": id_r2,
+            "r2/ood": r2,
+            "id/relative_mse": 0.5 * (1 - id_r2),
             "ood/relative_mse": 0.5 * (1 - r2),
             "references/additive/ood": 0.25,  # an R² of .5
             "references/nearest_id/ood": 0.6,
         }
-        if recorded or seed == 0:
-            scores |= own
-        runs.append(plant_run(flags | {"model": model}, seed, scores | numbers))
+        runs.append(plant_run(flags | {"model": "cnn"}, seed, scores | numbers))
     return runs
 
 
-def judge(*runs: Any) -> pd.DataFrame:
-    return cells.judge_splits(cells.read_table(Results(sum(runs, []))))
+def judge(runs: list[Any]) -> pd.DataFrame:
+    return cells.judge_splits(cells.read_table(Results(runs)))
 
 
 @pytest.mark.parametrize(
-    ("ood", "unfitted", "answer"),
+    ("ood_r2", "unfitted", "answer"),
     [
         (GOOD, 0, "yes"),
         ([0.40, 0.42, 0.41], 0, "no"),
@@ -66,40 +63,53 @@ def judge(*runs: Any) -> pd.DataFrame:
     ],
 )
 def test_a_decoder_composes_above_predictors(
-    ood: list[float], unfitted: int, answer: str
+    ood_r2: list[float],
+    unfitted: int,
+    answer: str,
 ) -> None:
-    row = judge(make_runs(ood, unfitted=unfitted)).iloc[0]
-    fitted = pd.Series(ood[unfitted:], dtype=float)
+    fitted = pd.Series(ood_r2[unfitted:], dtype=float)
     number = estimate(fitted, "mean", AT_MOST_ONE)
+
+    row = judge(make_runs(ood_r2, unfitted=unfitted)).iloc[0]
+
     assert row["composes"] == answer
     assert row["fitted"] == len(fitted)
-    assert (row["predictor"], row["predictor_r2"]) == ("additive", 0.5)
-    expected = [number.mean, number.low, number.high]
-    measured = [row["r2"], row["low"], row["high"]]
-    assert measured == pytest.approx(expected, nan_ok=True)
+    assert row["predictor"] == "additive"
+    assert row["predictor_r2"] == 0.5
+    assert [row["r2"], row["low"], row["high"]] == pytest.approx(
+        [number.mean, number.low, number.high],
+        nan_ok=True,
+    )
 
 
 def test_the_mean_of_held_out_images_is_a_predictor() -> None:
-    poor = {"references/additive/ood": 0.9, "references/nearest_id/ood": 0.9}
-    row = judge(make_runs([-0.1, -0.12, -0.11], **poor)).iloc[0]
-    assert (row["predictor"], row["predictor_r2"]) == ("held_out_mean", 0)
+    errors = {"references/additive/ood": 0.9, "references/nearest_id/ood": 0.9}
+
+    row = judge(make_runs([-0.1, -0.12, -0.11], **errors)).iloc[0]
+
+    assert row["predictor"] == "held_out_mean"
+    assert row["predictor_r2"] == 0
     assert row["composes"] == "no"
 
 
 def test_r2_follows_from_errors_where_it_was_not_recorded() -> None:
-    recorded, derived = (
-        judge(make_runs(GOOD, recorded=is_recorded)).iloc[0]
-        for is_recorded in (True, False)
-    )
-    assert derived["r2"] == pytest.approx(recorded["r2"])
-    assert derived["fitted"] == 3
+    runs = make_runs(GOOD)
+    for run in runs[1:]:
+        run.numbers[:] = [row for row in run.numbers if "r2/" not in row[3]]
+
+    row = judge(runs).iloc[0]
+
+    assert row["r2"] == pytest.approx(np.mean(GOOD))
+    assert row["fitted"] == 3
 
 
 def test_settings_and_images_are_not_mixed() -> None:
     wide = make_runs([0.1, 0.12], BUMPS | {"width": 99})
     large = make_runs([0.2, 0.22, 0.21], BUMPS | {"grid_size": 64})
-    rows = judge(make_runs(GOOD), wide, large)
-    assert sorted(rows["runs"]) == [3, 3]
+
+    rows = judge(make_runs(GOOD) + wide + large)
+
+    assert rows["runs"].tolist() == [3, 3]
     assert sorted(rows["r2"].round(2)) == [0.21, 0.91]
 
 
@@ -108,6 +118,7 @@ def test_copies_and_networks_on_all_are_left_out(tmp_path: Path) -> None:
     copies = make_runs(GOOD, SPRITES)
     trained = make_runs(GOOD, DISTINCT | {"train_all": True})
     assert cells.read_table(Results(copies + trained)).empty
+
     write_run(tmp_path / "r", "--train_all=true")
     output = tmp_path / "o"
     with pytest.raises(ConfigError):
@@ -117,32 +128,38 @@ def test_copies_and_networks_on_all_are_left_out(tmp_path: Path) -> None:
 
 def test_families() -> None:
     poor = [0.1, 0.12, 0.11]
-    splits = {"x:#1": (GOOD, 1.0), "x:#2": (poor, 1.0), "x:#3": (GOOD, 0.3)}
     runs = []
-    for region, (ood, share) in splits.items():
-        flags = DISTINCT | {"region": region}
-        runs += make_runs(ood, flags, **{"certificate/1/certified": share})
+    for region, ood_r2, share in (
+        ("x:#1", GOOD, 1.0),
+        ("x:#2", poor, 1.0),
+        ("x:#3", GOOD, 0.3),
+    ):
+        certified = {"certificate/1/certified": share}
+        runs += make_runs(ood_r2, DISTINCT | {"region": region}, **certified)
     table = cells.read_table(Results(runs))
+
     families = cells.average_families(table, cells.judge_splits(table))
+
     rows = families.set_index("family")
-    sprites = rows.loc["sprites"]
     # A mean over both splits at each seed.
-    expected = np.mean([GOOD, poor])
-    assert sprites["r2"] == pytest.approx(expected)
-    assert (sprites["composing"], sprites["splits"]) == (1, 2)
+    assert rows.loc["sprites", "r2"] == pytest.approx(np.mean([GOOD, poor]))
+    assert rows.loc["sprites", "composing"] == 1
+    assert rows.loc["sprites", "splits"] == 2
     assert rows.loc[cells.UNDETERMINED, "composing"] == 1
 
 
 def test_the_page_is_that_of_the_evidence(tmp_path: Path) -> None:
     runs = ROOT / "reproduction/decoders/evidence"
+
     assert main(["decoders", f"--runs={runs}", f"--output={tmp_path}"]) == 0
+
     page = (tmp_path / "decoders.md").read_text("utf-8")
-    assert page == (ROOT / "docs/decoders.md").read_text("utf-8")
-    assert len(page.splitlines()) <= 120
     table = (tmp_path / "decoders.csv").read_text("utf-8")
+    assert page == (ROOT / "docs/decoders.md").read_text("utf-8")
     assert table == (ROOT / "docs/tables/decoders.csv").read_text("utf-8")
+    assert len(page.splitlines()) <= 120
     sizes = []
     for folder in (tmp_path, ROOT / "docs/figures"):
-        with Image.open(folder / "decoders.png") as image:
-            sizes.append(image.size)
+        with Image.open(folder / "decoders.png") as picture:
+            sizes.append(picture.size)
     assert sizes[0] == sizes[1]

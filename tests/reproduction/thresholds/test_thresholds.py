@@ -3,11 +3,11 @@
 import math
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 
 from reproduction.thresholds import command
 from reproduction.thresholds.command import TOLERANCE, find_threshold
@@ -20,7 +20,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.sweeps import sweep_run
 
 QUICK = ["--flagfile=threshold_quick.flags", "--grid_sizes=16", "--seeds=1"]
-SIZES = (16, 20, 24, 28, 32)
+SIZES = [16, 20, 24, 28, 32]
 
 
 def make_searches(*flags: str) -> command.ThresholdSearches:
@@ -33,82 +33,82 @@ def make_case(kind: str, *flags: str) -> command.Case:
     return case
 
 
-@pytest.mark.parametrize("threshold", [1, 2, 16, 17, 100, 4095, 4096])
-@pytest.mark.parametrize("first", [1, 10, 4096])
-def test_a_step_is_found_within_the_tolerance(
-    threshold: int, first: int
-) -> None:
-    count = find_threshold(lambda n: n >= threshold, first, 4096)
-    largest = max(threshold * TOLERANCE, threshold + 1)
-    assert threshold <= count <= largest
-
-
 @pytest.mark.parametrize(
-    ("threshold", "largest", "least", "count", "tried"),
+    ("threshold", "largest", "least", "counts"),
     [
-        (0, 4096, 0, 0, [0]),
-        (1, 4096, 0, 1, [0, 16, 8, 4, 2, 1]),
-        (0, 4096, 1, 1, [16, 8, 4, 2, 1]),
-        (math.inf, 100, 1, 100, [16, 32, 64, 100]),
+        (0, 4096, 0, [0]),
+        (1, 4096, 0, [0, 16, 8, 4, 2, 1]),
+        (0, 4096, 1, [16, 8, 4, 2, 1]),
+        (math.inf, 100, 1, [16, 32, 64, 100]),
         # Up to the bracket (64, 128], then two halvings of a factor of 2.
-        (100, 4096, 1, 108, [16, 32, 64, 128, 91, 108]),
+        (100, 4096, 1, [16, 32, 64, 128, 91, 108]),
     ],
 )
 def test_what_is_tried(
-    threshold: float, largest: int, least: int, count: int, tried: list[int]
+    threshold: float,
+    largest: int,
+    least: int,
+    counts: list[int],
 ) -> None:
-    asked = []
+    tried = []
 
-    def reaches(n: int) -> bool:
-        asked.append(n)
-        return n >= threshold
+    def reaches(count: int) -> bool:
+        tried.append(count)
+        return count >= threshold
 
-    assert find_threshold(reaches, 16, largest, least) == count
-    assert asked == tried
-
-
-def test_any_response_gives_a_count_above_a_failing_one(
-    rng: np.random.Generator,
-) -> None:
-    for _ in range(100):
-        table = rng.uniform(size=1001) < rng.uniform(0.05, 0.95)
-        failed = [0]
-
-        def reaches(n: int, table: Any = table, failed: Any = failed) -> bool:
-            if not table[n]:
-                failed.append(n)
-            return bool(table[n])
-
-        count = find_threshold(reaches, int(rng.integers(1, 1001)), 1000)
-        if table[count]:
-            below = max(n for n in failed if n < count)
-            assert count <= max(below * TOLERANCE, below + 1)
-        else:
-            assert count == 1000
+    assert find_threshold(reaches, 16, largest, least) == counts[-1]
+    assert tried == counts
 
 
-def test_training_sets() -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_any_response_gives_a_count_above_a_failing_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    response = rng.uniform(size=1001) < rng.uniform(0.05, 0.95)
+    response[0] = False
+    tried = {0}
+
+    def reaches(count: int) -> bool:
+        tried.add(count)
+        return bool(response[count])
+
+    count = find_threshold(reaches, int(rng.integers(1, 1001)), 1000)
+
+    if response[count]:
+        below = max(n for n in tried if n < count and not response[n])
+        assert count <= max(below * TOLERANCE, below + 1)
+    else:
+        assert count == 1000
+
+
+def test_more_bumps_contain_the_fewer() -> None:
     case = make_case("bumps")
+
     few = make_dataset(case.make_config(37)).splits.train
     many = make_dataset(case.make_config(150)).splits.train
-    # Continuous positions, of which more contain the fewer.
-    assert np.abs(few - few.round()).max() > 0.1
-    np.testing.assert_array_equal(few, many[:37])
 
-    # All stripes, and bumps outside of the corner.
+    assert np.abs(few - few.round()).max() > 0.1  # between the pixels
+    assert_array_equal(few, many[:37])
+
+
+def test_all_stripes_and_bumps_outside_of_the_corner() -> None:
     case = make_case("stripes_and_bumps")
+
     splits = make_dataset(case.make_config(9)).splits
-    is_stripe = np.isnan(splits.train).any(axis=1)
-    assert (is_stripe.sum(), len(splits.train)) == (32, 41)
+
+    assert np.isnan(splits.train).any(axis=1).sum() == 32
+    assert len(splits.train) == 41
     assert case.count_examples(9) == 41
     assert splits.is_ood.sum() == 64
 
 
-def test_passes_ask_for_steps_in_proportion_to_examples() -> None:
+@pytest.mark.parametrize(("count", "steps"), [(2, 40), (50, 63), (90, 113)])
+def test_passes_ask_for_steps_in_proportion_to_examples(
+    count: int,
+    steps: int,
+) -> None:
     case = make_case("bumps", "--steps=40", "--passes=20", "--batch_size=16")
-    for count in (2, 50, 90):
-        steps = case.make_config(count).training.steps_per_epoch
-        assert steps == max(40, math.ceil(20 * count / 16))
+
+    assert case.make_config(count).training.steps_per_epoch == steps
 
 
 @pytest.mark.parametrize(
@@ -116,28 +116,32 @@ def test_passes_ask_for_steps_in_proportion_to_examples() -> None:
     [("position_accuracy", 0.49), ("relative_mse", 0.6)],
 )
 def test_a_search_has_a_row(criterion: str, missed: float) -> None:
-    flags = [f"--criterion={criterion}", "--target=.5"]
-    case = make_case("bumps", *flags)
+    case = make_case("bumps", f"--criterion={criterion}", "--target=.5")
     counts = []
 
     def train(config: RunConfig) -> command.Scores:
-        counts.append(config.data.num_train)
-        if counts[-1] < 20:
+        count = config.data.num_train
+        counts.append(count)
+        if count < 20:
             return {criterion: None}  # diverged
-        return {criterion: 0.5 if counts[-1] >= 40 else missed}
+        return {criterion: 0.5 if count >= 40 else missed}
 
     row = case.search(train)
+
     assert 40 <= row["num_bumps"] <= 48
-    assert (row["reached"], row["score"]) == (True, 0.5)
+    assert row["reached"]
+    assert row["score"] == 0.5
     assert row["num_trainings"] == len(counts) == len(set(counts))
 
 
 def test_trainings_depend_on_their_data_alone() -> None:
-    flags = ["--model=mlp", "--width=16", "--depth=1", "--grid_sizes=8"]
-    config = make_case("bumps", *flags, "--steps=150").make_config(250)
-    before = command.train_and_score(config)
+    flags = ["--model=mlp", "--width=4", "--depth=1", "--grid_sizes=8"]
+    config = make_case("bumps", *flags, "--steps=20").make_config(50)
     other = make_case("stripes_and_bumps", *flags, "--steps=2").make_config(5)
+
+    before = command.train_and_score(config)
     command.train_and_score(other)
+
     assert command.train_and_score(config) == before
 
 
@@ -156,6 +160,7 @@ def test_trainings_depend_on_their_data_alone() -> None:
 def test_bad_flags(tmp_path: Path, flag: str) -> None:
     with pytest.raises(ConfigError):
         command.main(["thresholds", *QUICK, flag, f"--log_dir={tmp_path}"])
+
     assert list(tmp_path.iterdir()) == []
 
 
@@ -164,76 +169,89 @@ def test_flags_of_a_search_repeat_it(name: str, tmp_path: Path) -> None:
     searches = make_searches(f"--flagfile={name}.flags")
     file = tmp_path / "again.flags"
     file.write_text(searches.flags)
+
     again = make_searches(f"--flagfile={file}")
-    assert (again.items, again.flags) == (searches.items, searches.flags)
+
+    assert again.items == searches.items
+    assert again.flags == searches.flags
 
 
 def test_new_seeds_are_searched_and_finished_ones_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        sweep_run, "open_pool", lambda *_: nullcontext(PoolHere())
-    )
     seeds = []
 
     def train(config: RunConfig) -> command.Scores:
         seeds.append(config.training.seed)
         return {"position_accuracy": 1.0}
 
+    def search(count: int) -> None:
+        flags = ["--kinds=bumps", f"--log_dir={tmp_path}", f"--seeds={count}"]
+        seeds.clear()
+        assert command.main(["thresholds", *QUICK, *flags]) == 0
+
+    monkeypatch.setattr(
+        sweep_run, "open_pool", lambda *_: nullcontext(PoolHere())
+    )
     monkeypatch.setattr(command, "train_and_score", train)
-    flags = [*QUICK, "--kinds=bumps", f"--log_dir={tmp_path}"]
-    for count in (1, 2, 2):
-        assert command.main(["thresholds", *flags, f"--seeds={count}"]) == 0
     folder = tmp_path / "threshold_quick"
+
+    search(1)
+    assert set(seeds) == {0}
+    search(2)
+    assert set(seeds) == {1}
+    search(2)
+    assert seeds == []
     table = pd.read_csv(folder / "thresholds.csv")
     assert sorted(table["seed"]) == [0, 1]
-    assert len(seeds) == table["num_trainings"].sum()
     assert (folder / "thresholds.png").exists()
+
     # A damaged result is made again.
     (file, *_) = (folder / "searches").glob("*.json")
     file.write_text("{")
-    assert command.main(["thresholds", *flags, "--seeds=2"]) == 0
-    assert len(seeds) > table["num_trainings"].sum()
+    search(2)
+    assert len(set(seeds)) == 1
 
 
 def test_a_result_is_named_by_what_decides_it() -> None:
-    case = make_case("bumps")
-    paths = {case.path, make_case("bumps", "--target=.7").path}
-    paths.add(make_case("bumps", "--steps=7").path)
-    paths.add(make_case("bumps", "--first_seed=1").path)
+    paths = {make_case("bumps").path, make_case("bumps").path}
+    for flag in ("--target=.7", "--steps=7", "--first_seed=1"):
+        paths.add(make_case("bumps", flag).path)
+
     assert len(paths) == 4
-    assert make_case("bumps").path == case.path
 
 
-def plant(exponent: float, missed: int = 0) -> pd.DataFrame:
-    """Searches of three seeds with thresholds of 2 N^p."""
+def plant(exponent: float) -> pd.DataFrame:
+    """Searches of three seeds with thresholds of 2 N^p, and one that failed."""
     rows = []
     for size in SIZES:
-        for seed in range(3):
-            count = 2 * size**exponent * (0.9, 1, 1 / 0.9)[seed]
+        for seed, factor in enumerate((0.9, 1, 1 / 0.9)):
+            count = 2 * size**exponent * factor
             rows.append(("bumps", size, seed, count, True))
-    for seed in range(missed):
-        rows.append(("bumps", 32, 3 + seed, 10**6, False))
+    rows.append(("bumps", 32, 3, 10**6, False))
     columns = ["kind", "grid_size", "seed", "num_examples", "reached"]
     return pd.DataFrame(rows, columns=columns)
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 3])
 def test_a_planted_exponent_is_recovered(exponent: int) -> None:
-    means, law = fit_law(plant(exponent, missed=2))
-    assert [mean.size for mean in means] == list(SIZES)
-    assert law is not None
+    means, law = fit_law(plant(exponent))
+
+    assert [mean.size for mean in means] == SIZES
     assert law.slope == pytest.approx(exponent)
     assert law.constant == pytest.approx(2)
 
 
 def test_the_figure_has_points_means_law_and_guides() -> None:
-    searches = plant(2, missed=1)
-    lines = plot_thresholds(searches).axes[0].lines
-    points = sum(len(line.get_xdata()) for line in lines[:2])
-    assert points == len(searches)
+    searches = plant(2)
+
+    missed, reached, _, *lines = plot_thresholds(searches).axes[0].lines
+
+    assert len(missed.get_xdata()) == 1
+    assert len(reached.get_xdata()) == len(searches) - 1
     slopes = []
-    for line in lines[3:]:
-        x, y = np.log(line.get_xydata()[[0, -1]]).T
-        slopes.append(np.diff(y)[0] / np.diff(x)[0])
+    for line in lines:
+        x, y = np.log(line.get_xydata()).T
+        slopes.append(np.polyfit(x, y, 1)[0])
     assert slopes == pytest.approx([2, 1, 3])
