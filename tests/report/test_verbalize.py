@@ -61,7 +61,7 @@ def test_of_several_images_the_mean_is_fitted() -> None:
     ],
 )
 def test_the_unit_of_the_error_is_named(reference: str, image: str) -> None:
-    sentence = say(0.002, 0.82, reference=reference)
+    sentence = describe(0.002, 0.82, reference=reference)
     assert f"0.82 times {image}" in sentence
 
 
