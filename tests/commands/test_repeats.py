@@ -69,13 +69,15 @@ def test_the_same_command_prints_the_same_without_tensorflow(
 ) -> None:
     assert command() == 0
     first = capsys.readouterr().out
-    assert "relative_mse" in first
+    assert "relative MSE" in first
     before = list_files(working_folder)
+
     again = subprocess.run(
         [sys.executable, "-c", WITHOUT_TENSORFLOW, *FLAGS],
         capture_output=True,
         text=True,
     )
+
     assert again.stdout == f"{first}status 0 False\n", again.stderr
     assert list_files(working_folder) == before
 
