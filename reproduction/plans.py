@@ -14,7 +14,12 @@ from tfcomp.sweeps.sweep_run import Workload, run_missing
 
 # Names of the flagfiles of a study's runs; patterns match shipped ones.
 PLANS: dict[str, Sequence[str]] = {
-    "claims": ("campaign/*", "campaign_fresh/*", "campaign_unseen/*"),
+    "claims": (
+        "campaign/*",
+        "campaign_fresh/*",
+        "campaign_unseen/*",
+        "campaign_next/*",
+    ),
     "decoders": (
         "decoders_truth",
         "decoders_bumps",
