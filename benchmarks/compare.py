@@ -39,10 +39,7 @@ def main() -> None:
         type=int,
         default=3,
     )
-    parser.add_argument(
-        "--jobs",
-        default=",".join(JOBS),
-    )
+    parser.add_argument("--jobs", default=",".join(JOBS))
     options = parser.parse_args()
 
     print(f"{'':16}{'old':>10}{'new':>10}{'new/old':>10}")

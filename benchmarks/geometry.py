@@ -29,10 +29,7 @@ class BumpCode(keras.layers.Layer):
     """One Gaussian of standard deviation 1 per factor, side by side."""
 
     def call(self, factors: tf.Tensor) -> tf.Tensor:
-        centres = keras.ops.arange(
-            GRID_SIZE,
-            dtype="float32",
-        )
+        centres = keras.ops.arange(GRID_SIZE, dtype="float32")
         offsets = factors[:, :, None] - centres  # [n, 2, 28]
         code = keras.ops.exp(-0.5 * offsets**2)
         return keras.ops.reshape(code, (-1, 1, 1, 2 * GRID_SIZE))
@@ -54,24 +51,14 @@ def make_decoder() -> keras.Model:
             WIDTH, kernel, strides, padding, activation="relu"
         )(h)
         stages[f"conv_{i}"] = h
-    stages["image"] = keras.layers.Conv2DTranspose(
-        1,
-        3,
-        padding="same",
-    )(h)
+    stages["image"] = keras.layers.Conv2DTranspose(1, 3, padding="same")(h)
     return keras.Model(factors, stages)
 
 
 def make_grid() -> np.ndarray:
     """All positions of the grid, [784, 2]."""
-    axis = np.arange(
-        GRID_SIZE,
-        dtype=np.float32,
-    )
-    return np.stack(
-        np.meshgrid(axis, axis),
-        axis=-1,
-    ).reshape(-1, 2)
+    axis = np.arange(GRID_SIZE, dtype=np.float32)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 
 
 def time_call(fn: Callable[[], object]) -> float:

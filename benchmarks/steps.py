@@ -62,21 +62,9 @@ def main() -> None:
     )
     print(f"device: {'GPU' if gpus else 'CPU'}, {steps} steps an epoch")
     for name in options.models.split(","):
-        jobs = {
-            c: make_job(
-                name,
-                c,
-                steps,
-                epochs,
-            )
-            for c in choices
-        }
+        jobs = {c: make_job(name, c, steps, epochs) for c in choices}
         if importlib.util.find_spec("torch") and name in ("donut", "mlp"):
-            jobs["PyTorch"] = make_torch_job(
-                name,
-                bool(gpus),
-                steps,
-            )
+            jobs["PyTorch"] = make_torch_job(name, bool(gpus), steps)
         for job in jobs.values():
             job()  # traces and compiles
         seconds: dict[str, list[float]] = {choice: [] for choice in jobs}
@@ -148,13 +136,7 @@ def make_torch_job(name: str, on_gpu: bool, steps: int) -> Job:
     rng = np.random.default_rng(0)
     codes = rng.random((steps, batch, 2 * side), np.float32)
     images = rng.random((steps, batch, side**2), np.float32)
-    codes, images = (
-        torch.tensor(
-            a,
-            device=device,
-        )
-        for a in (codes, images)
-    )
+    codes, images = (torch.tensor(a, device=device) for a in (codes, images))
 
     def train() -> float:
         start = time.perf_counter()
@@ -178,19 +160,11 @@ def make_torch_network(model: ModelConfig, side: int) -> torch.nn.Module:
     if model.model == "mlp":
         sizes = [2 * side] + [model.width] * model.depth
         layers: list[nn.Module] = []
-        for inputs, outputs in zip(
-            sizes[:-1],
-            sizes[1:],
-            strict=True,
-        ):
+        for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
             layers += [nn.Linear(inputs, outputs), nn.ReLU()]
         return nn.Sequential(*layers, nn.Linear(sizes[-1], side**2))
     width = model.width
-    first = nn.ConvTranspose2d(
-        2 * side,
-        width,
-        side // 4,
-    )
+    first = nn.ConvTranspose2d(2 * side, width, side // 4)
     layers = [
         nn.Unflatten(1, (2 * side, 1, 1)),
         first,
@@ -199,11 +173,7 @@ def make_torch_network(model: ModelConfig, side: int) -> torch.nn.Module:
     for number in range(model.depth):
         shape = (4, 2, 1) if number < 2 else (3, 1, 1)
         layers += [
-            nn.ConvTranspose2d(
-                width,
-                width,
-                *shape,
-            ),
+            nn.ConvTranspose2d(width, width, *shape),
             nn.ReLU(),
         ]
     return nn.Sequential(

@@ -90,11 +90,7 @@ def make_trainer(config: RunConfig, precision: str) -> Callable[[], float]:
     config = make_config(flags)
     dataset = make_dataset(config)
     model = make_training_model(config, dataset, make_strategy())
-    batches = make_batches(
-        dataset,
-        config.training.batch_size,
-        seed=0,
-    )
+    batches = make_batches(dataset, config.training.batch_size, seed=0)
 
     def train() -> float:
         # Every call of `fit` starts a data pipeline, which can take half a
@@ -167,10 +163,7 @@ def measure_start() -> float:
             "--layerwise_every=0", "--checkpoint_seconds=0",
         ]  # fmt: skip
         start = time.perf_counter()
-        process = subprocess.Popen(
-            command,
-            stderr=subprocess.DEVNULL,
-        )
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         checkpoints = Path(folder) / "donut" / "checkpoints"
         while not list(checkpoints.glob("*.index")):
             if process.poll() is not None:

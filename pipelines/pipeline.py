@@ -24,11 +24,7 @@ component = functools.partial(
 
 
 @component()
-def example_gen(
-    profile: str,
-    work_dir: str,
-    examples: dsl.Output[dsl.Dataset],
-):
+def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
     """Writes TFDS datasets, each once for all trials that share it."""
     from pipelines.steps import examples as step
 
@@ -129,10 +125,7 @@ def report(
     training.report(profile, runs.path, work_dir, folder, page.path)
 
 
-def make_pipeline(
-    profile: str = "",
-    base_image: str = BASE_IMAGE,
-) -> Callable:
+def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
     """Makes the pipeline.
 
     Args:

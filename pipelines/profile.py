@@ -78,10 +78,7 @@ class Profile:
         return cls(**json.loads(text))
 
 
-def load_profile(
-    name: str,
-    plugins: str = "",
-) -> Profile:
+def load_profile(name: str, plugins: str = "") -> Profile:
     """Reads and checks a profile.
 
     Args:
@@ -134,10 +131,7 @@ def find_folder(name: str) -> Path:
     raise ConfigError("profile", rule, name)
 
 
-def parse_bounds(
-    rules: Mapping[str, Any],
-    flag: str,
-) -> list[list[Any]]:
+def parse_bounds(rules: Mapping[str, Any], flag: str) -> list[list[Any]]:
     """Parses bounds of scores, such as `id_relative_mse=0.05`.
 
     Args:
@@ -172,10 +166,7 @@ def check_profile(profile: Profile) -> None:
     find_sweep(works, profile)
 
 
-def find_sweep(
-    works: Sequence[Workload],
-    profile: Profile,
-) -> Sweep:
+def find_sweep(works: Sequence[Workload], profile: Profile) -> Sweep:
     """Finds the sweep of the candidate among the works of a profile."""
     sweeps = {}
     for work in works:

@@ -127,10 +127,7 @@ def make_inputs(
     return inputs
 
 
-def run_steps(
-    steps: tuple[str, ...],
-    inputs: dict[str, Any],
-) -> list[str]:
+def run_steps(steps: tuple[str, ...], inputs: dict[str, Any]) -> list[str]:
     """Runs steps up to the first one that stops; returns why it did."""
     with quiet_startup():
         from pipelines import pipeline

@@ -57,21 +57,13 @@ def main(name: str, argv: list[str]) -> int:
         flags.add(flag)
 
     if "pack" in flags:
-        pack = command.Command(
-            __doc__,
-            PACK_FLAGS,
-            _pack,
-        )
+        pack = command.Command(__doc__, PACK_FLAGS, _pack)
         return pack(program)
     if flags & {"plan", "run"}:
         fields = SchedulerOptions.list_settings()
         values = define_settings(fields, make_flags(PLAN_FLAGS))
         action = functools.partial(_follow_plan, name=name)
-        follow = command.Command(
-            __doc__,
-            lambda: values,
-            action,
-        )
+        follow = command.Command(__doc__, lambda: values, action)
         return follow(program)
 
     status = _judge(name, program)

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 # These columns follow from the other ones.
-DERIVED = [
-    "study",
-    "folder",
-    "setting",
-    "round",
-]
+DERIVED = ["study", "folder", "setting", "round"]
 
 
 def write_pack(
@@ -89,11 +84,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     numbers = results.numbers
     if runs.empty and not studies:
         rule = "must match finished runs or studies"
-        raise ConfigError(
-            "runs",
-            rule,
-            ",".join(patterns),
-        )
+        raise ConfigError("runs", rule, ",".join(patterns))
     for study, rows in runs.groupby("study"):
         sweeps = {Path(folder).parent for folder in rows["folder"]}
         if len(sweeps) > 1:
@@ -104,11 +95,7 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     for study, rows in runs.groupby("study"):
         is_own = numbers["run"].isin(rows["run"])
         tables = (rows, numbers[is_own])
-        path, is_new = write_pack(
-            output,
-            str(study),
-            tables,
-        )
+        path, is_new = write_pack(output, str(study), tables)
         if is_new:
             written.append(path)
     for folder in studies:

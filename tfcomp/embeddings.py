@@ -50,10 +50,7 @@ def score_file(settings: dict[str, Any]) -> int:
         raise RunError(f"--embeddings={path}: {error}") from error
 
     layers_table = result.tables["layers"][SHOWN]
-    text = layers_table.to_string(
-        index=False,
-        float_format="{:.4g}".format,
-    )
+    text = layers_table.to_string(index=False, float_format="{:.4g}".format)
     print(text)
     if output:
         print(f"report  {result.write_report(output)}")

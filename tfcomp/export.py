@@ -58,12 +58,7 @@ def export_formats(settings: dict[str, Any]) -> int:
         for name in FORMATS.names():
             if (folder / name).exists():
                 calls.append(FORMATS.get(name).load().call)
-        card = format_model_card(
-            run.config,
-            run.dataset,
-            run.metrics,
-            calls,
-        )
+        card = format_model_card(run.config, run.dataset, run.metrics, calls)
         write_text(folder / CARD_FILE, card)
     print(f"{'card':12}{folder / CARD_FILE}")
     return 0

@@ -251,10 +251,7 @@ def _format_scores(metrics: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _list_facts(
-    dataset: Dataset,
-    metrics: Mapping[str, Any],
-) -> dict[str, str]:
+def _list_facts(dataset: Dataset, metrics: Mapping[str, Any]) -> dict[str, str]:
     """Returns facts about data and model by title; some are empty."""
     identifiable = notes.describe_identifiable(
         dataset.space.names,

@@ -45,11 +45,7 @@ def run_step(name: str) -> Iterator[Step]:
         print(line, flush=True)
 
 
-def place(
-    artifact: dsl.Artifact,
-    work_dir: str,
-    name: str,
-) -> Path:
+def place(artifact: dsl.Artifact, work_dir: str, name: str) -> Path:
     """Moves an output to `<work_dir>/<name>`, where the next run continues."""
     if work_dir:
         artifact.uri = os.path.join(work_dir, name)

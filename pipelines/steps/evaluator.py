@@ -164,10 +164,7 @@ def choose_setting(sweep: Sweep) -> DataFrame:
     return min(settings, key=lambda scores: scores[CHOOSE_BY].mean())
 
 
-def compare_with_pushed(
-    bounds: Sequence[Bound],
-    version: Path,
-) -> list[Bound]:
+def compare_with_pushed(bounds: Sequence[Bound], version: Path) -> list[Bound]:
     """Lists the same bounds with limits from the scores of a pushed model."""
     file = version / EVALUATION
     if not file.exists():  # a model that was copied there by hand

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-5  # of a pixel: processors round differently
 
 
-def generate(
-    profile: str,
-    work_dir: str,
-    examples: dsl.Dataset,
-) -> None:
+def generate(profile: str, work_dir: str, examples: dsl.Dataset) -> None:
     """Writes the dataset of every sweep."""
     with start_tensorflow():
         import tensorflow_datasets as tfds
@@ -59,11 +55,7 @@ def list_datasets(profile: Profile) -> list[RunConfig]:
     return list(configs.values())
 
 
-def validate(
-    profile: str,
-    examples_dir: str,
-    anomalies: str,
-) -> None:
+def validate(profile: str, examples_dir: str, anomalies: str) -> None:
     """Writes all anomalies to a JSON file; a RunError names the first."""
     with run_step("example_validator") as step:
         configs = list_datasets(Profile.from_json(profile))
@@ -95,10 +87,7 @@ def find_anomalies(
         yield from compare_split(name, split, expected)
 
 
-def find_leak(
-    dataset: Dataset,
-    train: Examples,
-) -> Iterator[str]:
+def find_leak(dataset: Dataset, train: Examples) -> Iterator[str]:
     """Yields a line if there are training examples in the held-out region."""
     region = dataset.region
     if region.contains(dataset.splits.train).any():

@@ -29,11 +29,7 @@ NUM_POINTS = 10
 TOLERANCE = 1e-4  # of the brightest pixel: kernels differ between processes
 
 
-def validate(
-    profile: str,
-    runs_dir: str,
-    evaluation: str,
-) -> None:
+def validate(profile: str, runs_dir: str, evaluation: str) -> None:
     """Compares images of the candidate's SavedModel and of its network."""
     with run_step("infra_validator") as step:
         run, model = export_candidate(profile, runs_dir, evaluation)
@@ -64,10 +60,7 @@ def export_candidate(
     return run, model
 
 
-def query_model(
-    model: Path,
-    factors: np.ndarray,
-) -> np.ndarray:
+def query_model(model: Path, factors: np.ndarray) -> np.ndarray:
     """Calls a SavedModel in a process of its own.
 
     Args:
@@ -94,10 +87,7 @@ def query_model(
     return np.array(json.loads(result.stdout))
 
 
-def compare_images(
-    images: np.ndarray,
-    expected: np.ndarray,
-) -> None:
+def compare_images(images: np.ndarray, expected: np.ndarray) -> None:
     """Raises a RunError if images are not those of the trained network."""
     error = math.nan
     if images.shape == expected.shape:

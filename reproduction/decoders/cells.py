@@ -25,12 +25,7 @@ MIN_FITTED = 0.5  # share of the runs
 DISTINCT = "heart,triangle,l"
 UNDETERMINED = "sprites, undetermined"
 # Flags that decide the images of a split.
-IMAGE_FLAGS = [
-    "grid_size",
-    "num_positions",
-    "sigma",
-    "data_hash",
-]
+IMAGE_FLAGS = ["grid_size", "num_positions", "sigma", "data_hash"]
 SCORES = "^(id|ood|r2|references|certificate)/"
 
 
@@ -93,11 +88,7 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
         for decoder, own in runs.groupby("model"):
             own = keep_setting(own)
             fitted = select_fitted(own)
-            number = estimate(
-                fitted["r2/ood"],
-                "mean",
-                AT_MOST_ONE,
-            )
+            number = estimate(fitted["r2/ood"], "mean", AT_MOST_ONE)
             answer = decide(
                 number,
                 bound,
@@ -147,12 +138,7 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     return predictors
 
 
-def decide(
-    number: Interval,
-    bound: float,
-    tried: int,
-    fitted: int,
-) -> str:
+def decide(number: Interval, bound: float, tried: int, fitted: int) -> str:
     """Answers if a decoder composes: yes, no, open, or not fitted.
 
     Args:
@@ -189,11 +175,7 @@ def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
             # Splits were run with different seeds: the first ones are paired.
             columns[split] = fitted["r2/ood"].reset_index(drop=True)
         means = pd.DataFrame(columns).mean(axis=1, skipna=False)
-        number = estimate(
-            means.dropna(),
-            "mean",
-            AT_MOST_ONE,
-        )
+        number = estimate(means.dropna(), "mean", AT_MOST_ONE)
         if number.n < MIN_SEEDS:
             number = Interval()
         row = {

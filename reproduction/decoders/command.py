@@ -45,11 +45,7 @@ def compare_decoders(settings: dict[str, Any]) -> int:
     table = cells.read_table(results)
     if table.empty:
         rule = "must match finished runs without --train_all"
-        raise ConfigError(
-            "runs",
-            rule,
-            settings["runs"],
-        )
+        raise ConfigError("runs", rule, settings["runs"])
 
     rows = cells.judge_splits(table)
     families = cells.average_families(table, rows)

@@ -26,13 +26,7 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
     for decoder in list_decoders(families):
         line = [f"`{decoder}`"]
         for family in names:
-            line.append(
-                format_cell(
-                    families,
-                    family,
-                    decoder,
-                )
-            )
+            line.append(format_cell(families, family, decoder))
         lines.append(line)
 
     last_line = ["best predictor without a network"]
@@ -55,11 +49,7 @@ def list_decoders(families: pd.DataFrame) -> list[str]:
     return list(counts.index)
 
 
-def format_cell(
-    families: pd.DataFrame,
-    family: str,
-    decoder: str,
-) -> str:
+def format_cell(families: pd.DataFrame, family: str, decoder: str) -> str:
     """Formats R² with its interval, and on how many splits it composes.
 
     Args:

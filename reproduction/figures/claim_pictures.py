@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from reproduction.claims import (
-    c13_smoothness,
-    c18_units,
-    c23_effective_rank,
-)
+from reproduction.claims import c13_smoothness, c18_units, c23_effective_rank
 from reproduction.claims.c09_warp import read_late
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import ALL, UNTRAINED, Row

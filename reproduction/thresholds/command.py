@@ -38,11 +38,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.models.registry import check_config
 from tfcomp.storage import files
 from tfcomp.storage.files import check_run_folders
-from tfcomp.sweeps.grid import (
-    MAX_SEEDS,
-    SeedSettings,
-    compute_hash,
-)
+from tfcomp.sweeps.grid import MAX_SEEDS, SeedSettings, compute_hash
 from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
 from tfcomp.sweeps.sweep_run import Workload, run_missing
 from tfcomp.sweeps.worker_task import TaskFunction

@@ -37,11 +37,7 @@ def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
     shutil.copytree(folder / "a0", folder / "copy")
     results = read_finished([f"{folder}/*"], history=False)
 
-    table = compare.tabulate_settings(
-        results.runs,
-        results.scores,
-        ["ood/mse"],
-    )
+    table = compare.tabulate_settings(results.runs, results.scores, ["ood/mse"])
 
     assert table["depth"].tolist() == [2, 3]
     assert table["seeds"].tolist() == [3, 1]

@@ -113,9 +113,7 @@ def test_nothing_long_starts_without_a_flag(
     assert list(working_folder.iterdir()) == []
 
 
-def test_commands_are_listed_and_named(
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_commands_are_listed_and_named(capsys: pytest.CaptureFixture) -> None:
     assert tfcomp.main(["tfcomp"]) == 0
     listed = capsys.readouterr().out
     for name, purpose in tfcomp.COMMANDS.items():

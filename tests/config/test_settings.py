@@ -48,11 +48,7 @@ class Ruled(Settings):
         ("again", 1, "must be true or false"),
     ],
 )
-def test_rules(
-    name: str,
-    value: object,
-    rule: str,
-) -> None:
+def test_rules(name: str, value: object, rule: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Ruled(**{name: value})
     message = f"--{name} {rule}, got {value!r}"

@@ -39,11 +39,7 @@ def make(*flags: str) -> tuple[keras.Model, RunConfig, Dataset]:
 # The canvas
 
 
-def read_slowly(
-    logits: np.ndarray,
-    x: float,
-    y: float,
-) -> float:
+def read_slowly(logits: np.ndarray, x: float, y: float) -> float:
     """Bilinear interpolation from its definition."""
     places = np.arange(len(logits))
     column = (x + 1) / 2 * places[-1]
@@ -98,11 +94,7 @@ def test_a_pose_moves_turns_and_scales() -> None:
         x=0.25,
         y=-0.5,
     )
-    assert_allclose(
-        find_center(moved),
-        [x + 2, y - 4],
-        atol=0.05,
-    )
+    assert_allclose(find_center(moved), [x + 2, y - 4], atol=0.05)
 
     quarter = np.pi / 2
     turned = render_arrow(size=half, angle=quarter)

@@ -66,11 +66,7 @@ def test_objects_at_random_places_leave_the_background(
     assert find_background(dataset).tolist() == [0.25]
 
 
-def render_disc(
-    x: float,
-    y: float,
-    radius: float,
-) -> np.ndarray:
+def render_disc(x: float, y: float, radius: float) -> np.ndarray:
     """A dark disc on 20 rows and 30 columns, [20, 30, 1]."""
     rows, columns = np.mgrid[:20, :30]
     distance = np.hypot(columns + 0.5 - x, rows + 0.5 - y)

@@ -38,10 +38,7 @@ def list_writable() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def exports(
-    smoke_run: RunConfig,
-    tmp_path_factory,
-) -> Path:
+def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
     """The folder that the command writes, of all formats with packages."""
     folder = tmp_path_factory.mktemp("exports")
     names = ",".join(list_writable())

@@ -27,10 +27,7 @@ NORB_NAMES = ("category", "instance", "elevation", "azimuth", "lighting")
 MAGIC = {"uint8": 0x1E3D4C55, "int32": 0x1E3D4C54}
 
 
-def test_cars3d(
-    tmp_path: Path,
-    rng: np.random.Generator,
-) -> None:
+def test_cars3d(tmp_path: Path, rng: np.random.Generator) -> None:
     cars = rng.integers(0, 256, (2, 3, 4, 3, 5, 4), np.uint8)
     for number, car in enumerate(cars):
         scipy.io.savemat(tmp_path / f"car_{number}.mat", {"im": car})
@@ -43,11 +40,7 @@ def test_cars3d(
     assert_allclose(table.draw(table.space.grid()), expected)
 
 
-def write_bomb(
-    path: Path,
-    size: int,
-    shape: tuple[int, ...],
-) -> None:
+def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
     """Writes a packed car as MATLAB does, of `size` zeros."""
     count = len(shape)
     array = struct.pack("<IIII", 6, 8, 9, 0)  # uint8
@@ -79,10 +72,7 @@ def test_car_above_the_limit(
         load(tmp_path)
 
 
-def write_matrix(
-    path: Path,
-    matrix: np.ndarray,
-) -> None:
+def write_matrix(path: Path, matrix: np.ndarray) -> None:
     """Writes NORB's format: type, number of dimensions, three sizes or more."""
     sizes = list(matrix.shape)
     while len(sizes) < 3:
@@ -91,11 +81,7 @@ def write_matrix(
     path.write_bytes(np.array(head, "<i4").tobytes() + matrix.tobytes())
 
 
-def write_norb(
-    folder: Path,
-    part: str,
-    instances: list[int],
-) -> np.ndarray:
+def write_norb(folder: Path, part: str, instances: list[int]) -> np.ndarray:
     """Writes a part of all categories and two values of all other factors."""
     values = (range(5), instances, (0, 8), (0, 34), (1, 5))
     rows = np.array([*itertools.product(*values)], "<i4")
@@ -128,10 +114,7 @@ def test_small_norb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["absent", "short", "another", "rows"])
-def test_damaged_norb(
-    damage: str,
-    tmp_path: Path,
-) -> None:
+def test_damaged_norb(damage: str, tmp_path: Path) -> None:
     write_norb(tmp_path, "training", [4, 6])
     path = tmp_path / "smallnorb-training-info.mat"
     content = path.read_bytes()
@@ -166,10 +149,7 @@ def test_complex_mpi3d(tmp_path: Path) -> None:
     ("split", "count"),
     [("range", 86_400), ("range_color", 86_400), ("element", 16)],
 )
-def test_montero_holds_out_as_many_as_published(
-    split: str,
-    count: int,
-) -> None:
+def test_montero_holds_out_as_many_as_published(split: str, count: int) -> None:
     space = make_published("MPI3D")
     assert hold_out(f"montero:{split}", space).sum() == count
 
@@ -194,12 +174,7 @@ def test_a_reader_must_return_a_table(
 # TFDS datasets
 
 
-def store(
-    name: str,
-    folder: Path,
-    features: dict,
-    columns: dict,
-) -> None:
+def store(name: str, folder: Path, features: dict, columns: dict) -> None:
     """Prepares a TFDS dataset of one split."""
     tfds.dataset_builders.store_as_tfds_dataset(
         name=name,
@@ -210,10 +185,7 @@ def store(
     )
 
 
-def test_small_norb_of_tfds(
-    tmp_path: Path,
-    rng: np.random.Generator,
-) -> None:
+def test_small_norb_of_tfds(tmp_path: Path, rng: np.random.Generator) -> None:
     """Its instances are a factor although their name has no `label_`."""
     values = (range(5), (4, 6), (0, 8), (0, 17), (2, 5))
     rows = np.array([*itertools.product(*values)])
@@ -237,10 +209,7 @@ def test_small_norb_of_tfds(
     assert_array_equal(stored, images)
 
 
-def test_labels_and_values(
-    tmp_path: Path,
-    rng: np.random.Generator,
-) -> None:
+def test_labels_and_values(tmp_path: Path, rng: np.random.Generator) -> None:
     order = rng.permutation(24)
     features = {"image": tfds.features.Image(shape=(5, 6, 1))}
     columns = {"image": IMAGES[order, ..., None]}

@@ -47,11 +47,7 @@ def write_own(path: Path, compressed: bool = False, **changes: Any) -> Path:
     return path
 
 
-def write_folder(
-    folder: Path,
-    rows: Sequence[str],
-    head: str,
-) -> Path:
+def write_folder(folder: Path, rows: Sequence[str], head: str) -> Path:
     """Writes eight pictures and a table with these rows."""
     for number, pixels in enumerate(PIXELS):
         PIL.Image.fromarray(pixels).save(folder / f"{number}.png")

@@ -25,11 +25,7 @@ from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_readers import (
-    OPTIONS,
-    read_h5,
-    tabulate,
-)
+from tfcomp.datasets.table_readers import OPTIONS, read_h5, tabulate
 from tfcomp.models.registry import check_config
 
 UNIT = IMAGES / 255
@@ -98,12 +94,7 @@ def claim_chunks(folder: Path) -> Path:
     with h5py.File(folder / "own.h5", "w") as file:
         file["classes"] = CLASSES
         shape = (24, 10**6, 10**6)
-        file.create_dataset(
-            "images",
-            shape,
-            np.uint8,
-            chunks=(1, 100, 100),
-        )
+        file.create_dataset("images", shape, np.uint8, chunks=(1, 100, 100))
     return folder / "own.h5"
 
 
@@ -275,12 +266,7 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
         file["classes"] = np.arange(4)[:, None]
         if kind == "external":
             place = [(str(secret), 0, 64)]
-            file.create_dataset(
-                "images",
-                shape,
-                np.uint8,
-                external=place,
-            )
+            file.create_dataset("images", shape, np.uint8, external=place)
         elif kind == "link":
             file["images"] = h5py.ExternalLink(other, "images")
         elif kind == "soft":
@@ -294,9 +280,7 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
         read_h5(path)
 
 
-def test_hdf5_with_two_names_of_an_array(
-    tmp_path: Path,
-) -> None:
+def test_hdf5_with_two_names_of_an_array(tmp_path: Path) -> None:
     path = tmp_path / "data.h5"
     with h5py.File(path, "w") as file:
         file["pixels"] = IMAGES

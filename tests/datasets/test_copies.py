@@ -17,16 +17,8 @@ SMALL = "--dataset=sprites --grid_size=12 --sprite_sizes=3,2,4,3,2"
 SPRITES = "--dataset=sprites --grid_size=16 --sprite_sizes=3,3,4,8,8"
 
 
-def make_table(
-    classes: np.ndarray,
-    images: np.ndarray,
-    *flags: str,
-) -> Dataset:
-    table = tfcomp.FactorTable(
-        images,
-        classes,
-        names=["shape", "angle"],
-    )
+def make_table(classes: np.ndarray, images: np.ndarray, *flags: str) -> Dataset:
+    table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
     return make_table_dataset(parse_config(["--dataset=table", *flags]), table)
 
 

@@ -35,11 +35,7 @@ def test_images_and_splits_of_many_binary_factors(num_factors: int) -> None:
     dataset = make_table_dataset(config, table)
 
     images = table.draw(classes.astype("f4"))
-    assert_allclose(
-        images,
-        table.images[..., None] / 255,
-        rtol=1e-6,
-    )
+    assert_allclose(images, table.images[..., None] / 255, rtol=1e-6)
     opposite = 1 - classes  # each row differs everywhere from its own
     rows = classes.tolist()
     exists = [row in rows for row in opposite.tolist()]

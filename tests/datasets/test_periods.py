@@ -115,18 +115,10 @@ def test_codes_are_around_the_period() -> None:
 
     steps = np.stack([measure_steps(angle) for angle in angles])
     expected = np.exp(-(steps**2) / 2)
-    assert_allclose(
-        keras.ops.convert_to_numpy(bumps),
-        expected,
-        atol=1e-6,
-    )
+    assert_allclose(keras.ops.convert_to_numpy(bumps), expected, atol=1e-6)
     radians = np.radians(2 * angles)
     expected = np.stack([np.cos(radians), np.sin(radians)], axis=1)
-    assert_allclose(
-        keras.ops.convert_to_numpy(circle),
-        expected,
-        atol=1e-6,
-    )
+    assert_allclose(keras.ops.convert_to_numpy(circle), expected, atol=1e-6)
 
 
 def test_gaps_are_as_wide_as_their_angles() -> None:
@@ -147,11 +139,7 @@ def test_readers_do_not_step_over_absent_angles(
     reader = tfcomp.Reader(keras.Model(image, image), make_table().space)
     reader.read = lambda images: np.array([[0, 7]])  # reads 126
     point = np.array([[0, angle]], np.float32)
-    is_read = reader.check(
-        IMAGES[:1, ..., None],
-        point,
-        steps=1,
-    )
+    is_read = reader.check(IMAGES[:1, ..., None], point, steps=1)
     assert is_read[0, 1] == is_near
 
 

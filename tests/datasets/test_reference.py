@@ -29,11 +29,7 @@ def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
 
 def score(images: np.ndarray, drawn: np.ndarray) -> ModelReport:
     """The scores of a model that draws one image everywhere."""
-    table = tfcomp.FactorTable(
-        images,
-        CLASSES,
-        names=["size", "x", "y"],
-    )
+    table = tfcomp.FactorTable(images, CLASSES, names=["size", "x", "y"])
 
     def draw(factors: np.ndarray) -> np.ndarray:
         return np.broadcast_to(drawn, (len(factors), *drawn.shape))

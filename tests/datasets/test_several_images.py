@@ -199,11 +199,7 @@ def test_maps_coverage_and_certificates_are_of_bins() -> None:
     dataset = tfcomp.evaluate(draw, table, "corner:4.5").dataset
     is_ood = dataset.splits.is_ood
     columns = []
-    for column, factor in zip(
-        dataset.splits.grid.T,
-        table.space,
-        strict=True,
-    ):
+    for column, factor in zip(dataset.splits.grid.T, table.space, strict=True):
         distances = np.abs(column[:, None] - factor.values())
         columns.append(distances.argmin(axis=1))
     bins = np.stack(columns, axis=1)
@@ -245,12 +241,7 @@ def test_correlated_factors(width: float, region: str) -> None:
     num_train = len(dataset.splits.train)
     num_rows = 16 * num_train
 
-    batches = make_row_batches(
-        dataset,
-        num_rows,
-        3,
-        num_steps=1,
-    )
+    batches = make_row_batches(dataset, num_rows, 3, num_steps=1)
     (rows,) = batches.as_numpy_iterator()
 
     weights = weigh_slowly(dataset.splits.train / 11, width)

@@ -8,11 +8,7 @@ from tests.datasets.own_tables import make_data
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
-from tfcomp.datasets.notes import (
-    count_held_out,
-    describe_factors,
-    list_notes,
-)
+from tfcomp.datasets.notes import count_held_out, describe_factors, list_notes
 from tfcomp.datasets.regions import parse_region
 
 REGIONS = "square:3-8 corner:7 corner:11 box:x:3-8,y:0-4 box:y:2-4 cross:5-6"

@@ -19,11 +19,7 @@ from tfcomp.datasets.synthetic import SHAPES
 SIDE = 40
 
 
-def is_inside(
-    shape: int,
-    x: float,
-    y: float,
-) -> bool:
+def is_inside(shape: int, x: float, y: float) -> bool:
     """Extent of an upright sprite, in half sides of its square."""
     if shape == 0:
         return max(abs(x), abs(y)) <= 1
@@ -90,11 +86,7 @@ def test_edges_are_smooth_and_areas_true() -> None:
     images = render_sprites(values, SIDE, SHAPES).numpy()
 
     area = (2 * HALF_SIDE * SIDE) ** 2
-    assert_allclose(
-        images.sum(axis=(1, 2, 3)),
-        area,
-        rtol=0.02,
-    )
+    assert_allclose(images.sum(axis=(1, 2, 3)), area, rtol=0.02)
     is_edge = (images > 0) & (images < 1)
     assert is_edge.any(axis=(1, 2, 3)).all()
 

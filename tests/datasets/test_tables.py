@@ -398,11 +398,7 @@ def test_listed_regions() -> None:
     """A mask, numbers, and a function of values, which returns bools."""
     order = np.random.default_rng(1).permutation(24)
     classes = CLASSES[order]
-    table = tfcomp.FactorTable(
-        IMAGES[order],
-        classes,
-        names=NAMES,
-    )
+    table = tfcomp.FactorTable(IMAGES[order], classes, names=NAMES)
     expected = parse_region("shape:2,x:2-3", table.space)
     mask = (classes[:, 0] == 2) & (classes[:, 2] >= 2)
     numbers = np.flatnonzero(mask)

@@ -144,19 +144,10 @@ def make(
 
 @pytest.mark.parametrize(
     "region",
-    [
-        "box:x:13-13",
-        "box:x:19-19,y:0-0,z:0-0",
-        "box:x:0-18",
-        "none",
-    ],
+    ["box:x:13-13", "box:x:19-19,y:0-0,z:0-0", "box:x:0-18", "none"],
 )
 def test_a_grid_of_both_kinds(region: str) -> None:
-    data = make(
-        {"x": 20, "y": 20, "z": 5},
-        region,
-        eval_points=500,
-    )
+    data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
 
     splits = views.subsample_levels(data, 60).splits
 
@@ -179,11 +170,7 @@ def list_rows(table: np.ndarray) -> set[tuple]:
 def test_of_single_images_a_sample(rng: np.random.Generator) -> None:
     """A grid of levels would hardly have any of them."""
     cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
-    data = make(
-        {"x": 100, "y": 100, "z": 100},
-        "box:x:40-60",
-        cells=cells,
-    )
+    data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
 
     splits = views.subsample_levels(data, 200).splits
 

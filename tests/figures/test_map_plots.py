@@ -8,11 +8,7 @@ from numpy.testing import assert_array_equal
 from tests.figures import looks
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
-from tfcomp.figures.map_plots import (
-    compute_outline,
-    draw_maps,
-    tabulate_maps,
-)
+from tfcomp.figures.map_plots import compute_outline, draw_maps, tabulate_maps
 
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
 MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1

@@ -63,9 +63,7 @@ def test_a_folder_without_event_files_stays_empty(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_tensorboard_serves_tensors_metadata_and_sprite(
-    tmp_path: Path,
-) -> None:
+def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     EventFileWriter(str(folder)).close()
 
@@ -92,11 +90,7 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(
         expected = np.zeros((9, 3, 4))  # three rows of three tiles
         expected[:7] = IMAGES[..., 0]
         tiles = sprite.reshape(3, 3, 3, 4).swapaxes(1, 2)
-        assert_allclose(
-            tiles.reshape(9, 3, 4) / 255,
-            expected,
-            atol=0.5 / 255,
-        )
+        assert_allclose(tiles.reshape(9, 3, 4) / 255, expected, atol=0.5 / 255)
 
 
 def test_large_images_are_thinned() -> None:

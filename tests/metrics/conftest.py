@@ -73,10 +73,7 @@ PLANTED = {
 }
 
 
-def look_up(
-    dataset,
-    images: np.ndarray,
-) -> Callable:
+def look_up(dataset, images: np.ndarray) -> Callable:
     """Makes a function to the image of the nearest grid point."""
     import keras
 
@@ -114,26 +111,14 @@ def make_study() -> Callable:
         dataset = make_dataset(config)
         images = dataset.ground + get_sign(dataset) * plant(dataset)
 
-        factors = keras.Input(
-            (len(dataset.space),),
-            name="factors",
-        )
-        table = keras.layers.Lambda(
-            look_up(dataset, images),
-            name="image",
-        )
+        factors = keras.Input((len(dataset.space),), name="factors")
+        table = keras.layers.Lambda(look_up(dataset, images), name="image")
         outputs = [table(factors)]
         for name, function in stages.items():
-            stage = keras.layers.Lambda(
-                function,
-                name=name,
-            )
+            stage = keras.layers.Lambda(function, name=name)
             outputs.append(stage(factors))
         # The stages hang on the image, or they would be no part of the model.
-        first = keras.layers.Lambda(
-            lambda parts: parts[0],
-            name="last",
-        )
+        first = keras.layers.Lambda(lambda parts: parts[0], name="last")
         model = keras.Model(factors, first(outputs))
         run = LoadedRun(
             Path("run"),
@@ -150,7 +135,4 @@ def make_study() -> Callable:
 
 @pytest.fixture(scope="session")
 def make_turned(make_study) -> Callable:
-    return functools.partial(
-        make_study,
-        base=ROTATION,
-    )
+    return functools.partial(make_study, base=ROTATION)

@@ -14,31 +14,16 @@ def make_space(*sizes: int) -> FactorSpace:
     """The space of that grid."""
     factors = []
     for name, size in zip("xyz", sizes, strict=False):
-        factors.append(
-            Factor(
-                name,
-                size,
-                0.0,
-                size - 1.0,
-            )
-        )
+        factors.append(Factor(name, size, 0.0, size - 1.0))
     return FactorSpace(tuple(factors))
 
 
-def hold_out(
-    grid: np.ndarray,
-    first: int,
-    last: int,
-) -> np.ndarray:
+def hold_out(grid: np.ndarray, first: int, last: int) -> np.ndarray:
     """Mask of points with all factors from `first` to `last`, [n]."""
     return ((grid >= first) & (grid <= last)).all(axis=1)
 
 
-def make_bumps(
-    grid: np.ndarray,
-    size: int,
-    sigma: float = 1.0,
-) -> np.ndarray:
+def make_bumps(grid: np.ndarray, size: int, sigma: float = 1.0) -> np.ndarray:
     """Gaussian bumps at the points (x, y), [n, size, size]."""
     distance = (np.arange(size) - grid[..., None]) / sigma
     profiles = np.exp(-0.5 * distance**2)
@@ -76,18 +61,12 @@ def copy_nearest(
     return copies
 
 
-def explain(
-    regressors: np.ndarray,
-    target: np.ndarray,
-) -> np.ndarray:
+def explain(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Predicts a target [P] by least squares on regressors [k, P]."""
     weights = np.linalg.lstsq(regressors.T, target, rcond=None)[0]
     return weights @ regressors
 
 
-def compute_r2(
-    prediction: np.ndarray,
-    target: np.ndarray,
-) -> float:
+def compute_r2(prediction: np.ndarray, target: np.ndarray) -> float:
     """R^2 about zero."""
     return 1 - np.sum((target - prediction) ** 2) / np.sum(target**2)

@@ -68,11 +68,7 @@ def test_data_without_ordered_factors() -> None:
     classes = np.argwhere(np.ones((4, 5)))
     images = np.zeros((20, 5, 5), np.float32)
     images[np.arange(20), classes[:, 0], classes[:, 1]] = 1
-    table = FactorTable(
-        images,
-        classes,
-        kinds=["categorical"] * 2,
-    )
+    table = FactorTable(images, classes, kinds=["categorical"] * 2)
     region = "factor_0:1-2,factor_1:1-2"
     study = tfcomp.evaluate(table.draw, table, region).analysis
     for numbers in study.layers.summary.values():
@@ -104,10 +100,7 @@ def test_many_ordered_factors_have_scores_and_no_geometry(rng) -> None:
 @tf.custom_gradient
 def once(f: tf.Tensor) -> tuple:
     """Sine, with a derivative that has none."""
-    slope = tf.raw_ops.PreventGradient(
-        input=tf.cos(f),
-        message="no more",
-    )
+    slope = tf.raw_ops.PreventGradient(input=tf.cos(f), message="no more")
     return tf.sin(f), lambda upstream: upstream * slope
 
 
@@ -163,9 +156,6 @@ def test_tracing_and_batches_change_nothing(study) -> None:
 
 def test_stages_without_second_derivatives(make_study, make_turned) -> None:
     for make in (make_study, make_turned):
-        study = make(
-            "truth",
-            stage_0=once,
-        )
+        study = make("truth", stage_0=once)
         assert tuning.measure_interaction(study) == {}
         assert study.metrics["stage_0"].any()

@@ -11,11 +11,7 @@ from pytest import approx
 
 from tfcomp.metrics import interaction
 
-POINTS = np.random.default_rng(3).uniform(
-    0.3,
-    1.2,
-    size=(6, 2),
-)
+POINTS = np.random.default_rng(3).uniform(0.3, 1.2, size=(6, 2))
 THREE = np.random.default_rng(4).normal(size=(7, 3))
 RADIUS = 2.5
 
@@ -82,10 +78,7 @@ def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
     assert_allclose(estimate, curvature + 0 * estimate, atol=1e-4)
 
     # Where a factor moves nothing, nothing is added to the integral.
-    half = measure(
-        lambda f: surface(tf.maximum(f, [0.7, 0.0])),
-        ranges=ranges,
-    )
+    half = measure(lambda f: surface(tf.maximum(f, [0.7, 0.0])), ranges=ranges)
     total = np.mean(estimate * area * (POINTS[:, 0] > 0.7))
     assert half.summarize()["total_curvature"] == approx(total, abs=1e-4)
 

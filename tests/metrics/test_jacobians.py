@@ -44,10 +44,7 @@ def mlp() -> keras.Model:
     return keras.Model(factors, {"first": first, "second": second})
 
 
-def make_factors(
-    count: int,
-    num_factors: int = 2,
-) -> tf.Tensor:
+def make_factors(count: int, num_factors: int = 2) -> tf.Tensor:
     rng = np.random.default_rng(1)
     return tf.constant(rng.normal(size=(count, num_factors)), tf.float32)
 
@@ -171,11 +168,7 @@ def test_batches_trace_once_and_lose_nothing(count) -> None:
         return compute_stage_metrics(make_code, f)
 
     factors = make_factors(count)
-    metrics = stages.evaluate_in_batches(
-        compute,
-        factors.numpy(),
-        batch_size=4,
-    )
+    metrics = stages.evaluate_in_batches(compute, factors.numpy(), batch_size=4)
     assert len(traces) == 1
     expected = compute_stage_metrics(make_code, factors)["code"]
     assert_allclose(metrics["code"], expected, rtol=1e-6)

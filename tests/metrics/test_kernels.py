@@ -17,24 +17,15 @@ SMALL = make_grid(6, 7)
 OUTPUTS = np.random.default_rng(3).uniform(size=(12, 5, 6, 1))
 
 
-def cosine(
-    a: np.ndarray,
-    b: np.ndarray,
-) -> float:
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def overlap(
-    a: np.ndarray,
-    b: np.ndarray,
-) -> float:
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
     return 1 - jaccard(a > 0.5, b > 0.5)
 
 
-def distance(
-    a: np.ndarray,
-    b: np.ndarray,
-) -> float:
+def distance(a: np.ndarray, b: np.ndarray) -> float:
     return np.linalg.norm(a - b)
 
 
@@ -114,12 +105,7 @@ def test_true_bumps_resemble_both_ideal_kernels() -> None:
     gram = kernels.compute_cosine_gram(make_bumps(grid, 28))
 
     published = kernels.summarize_alignment(gram, grid, is_ood)
-    wide = kernels.summarize_alignment(
-        gram,
-        grid,
-        is_ood,
-        width=1.0,
-    )
+    wide = kernels.summarize_alignment(gram, grid, is_ood, width=1.0)
 
     assert published["alignment_factorized"] == approx(0.41, abs=0.005)
     assert published["alignment_conjunctive"] == approx(0.42, abs=0.005)
@@ -172,11 +158,7 @@ def test_values_that_are_not_finite_and_no_points_give_none(summarize) -> None:
 # Similarity of representations
 
 
-def sample(
-    seed: int,
-    units: int,
-    points: int = 40,
-) -> np.ndarray:
+def sample(seed: int, units: int, points: int = 40) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(points, units))
 
 
@@ -184,10 +166,7 @@ def make_shape(features: np.ndarray) -> kernels.Shape:
     return kernels.make_shape(features @ features.T)
 
 
-def compute_hsic(
-    first: np.ndarray,
-    second: np.ndarray,
-) -> float:
+def compute_hsic(first: np.ndarray, second: np.ndarray) -> float:
     """The unbiased estimator, equation 5 of Song et al. (2012)."""
     k = first - np.diag(np.diag(first))
     m = second - np.diag(np.diag(second))

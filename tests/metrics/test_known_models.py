@@ -8,12 +8,7 @@ import pytest
 from pytest import approx
 
 from tests.metrics.conftest import render_truth
-from tfcomp.metrics import (
-    geometry,
-    interpolation,
-    manifolds,
-    references,
-)
+from tfcomp.metrics import geometry, interpolation, manifolds, references
 from tfcomp.metrics.registry import find_limits, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 
@@ -124,10 +119,7 @@ def test_spread_of_log_volumes(true_study) -> None:
 
 def test_the_published_factorization(make_study) -> None:
     """By differences per step, which for a linear stage are exact."""
-    study = make_study(
-        "truth",
-        stage_0=lambda f: f @ [[3.0, 4.0], [0.0, 5.0]],
-    )
+    study = make_study("truth", stage_0=lambda f: f @ [[3.0, 4.0], [0.0, 5.0]])
     metrics = compute_metrics(study)
     stage = study.stages.index("stage_0")
     score = metrics["factorization_gradient_ratio_of_means"][stage]
@@ -140,10 +132,7 @@ def test_the_published_factorization(make_study) -> None:
     declared = {m.name for m in list_metrics("stages", "run", "stage")}
     assert metrics.keys() - {"stages"} <= declared
 
-    json.dumps(
-        metrics,
-        allow_nan=False,
-    )
+    json.dumps(metrics, allow_nan=False)
 
 
 def test_factors_in_other_units(make_study) -> None:
@@ -152,12 +141,7 @@ def test_factors_in_other_units(make_study) -> None:
     def merge(f):
         return keras.ops.stack([f @ [[100.0], [1.0]]], 1)
 
-    rows = geometry.measure_orthogonality(
-        make_study(
-            "truth",
-            stage_0=merge,
-        )
-    )
+    rows = geometry.measure_orthogonality(make_study("truth", stage_0=merge))
     assert rows["stage_0"]["factorization"] > 0.98
     assert rows["stage_0"]["worst_pair_factorization"] == approx(0)
     assert rows["stage_0"]["chance_factorization"] == 0
@@ -207,12 +191,7 @@ def test_a_diverged_model_gives_null(make_study) -> None:
     def diverge(dataset) -> np.ndarray:
         return np.full((len(dataset.splits.grid), *dataset.image_shape), np.nan)
 
-    metrics = compute_metrics(
-        make_study(
-            diverge,
-            stage_0=lambda f: f * np.nan,
-        )
-    )
+    metrics = compute_metrics(make_study(diverge, stage_0=lambda f: f * np.nan))
     for name in (
         "sharing_far_r2_centered",
         "interaction_r2_ood",
@@ -225,10 +204,7 @@ def test_a_diverged_model_gives_null(make_study) -> None:
         assert metrics[name] is None
     assert None in metrics["log_volume_sd"]
     assert None in metrics["log_volume_per_contrast_sd"]
-    json.dumps(
-        metrics,
-        allow_nan=False,
-    )
+    json.dumps(metrics, allow_nan=False)
 
 
 def test_blank_outputs(make_study) -> None:

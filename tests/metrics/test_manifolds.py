@@ -28,10 +28,7 @@ def compute_pca(
     return manifolds.compute_components(rows, count)
 
 
-def embed(
-    points: np.ndarray,
-    units: int,
-) -> np.ndarray:
+def embed(points: np.ndarray, units: int) -> np.ndarray:
     """The same points in more dimensions, turned, scaled and shifted."""
     rng = np.random.default_rng(7)
     directions, _ = np.linalg.qr(rng.normal(size=(units, points.shape[1])))
@@ -81,11 +78,7 @@ def test_speed_and_turning_equal_loops(periodic, rng) -> None:
 
 def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
     curve = embed(CIRCLE, 30)
-    ratios = manifolds.compute_gap_statistics(
-        curve,
-        IN_GAP,
-        periodic=True,
-    )
+    ratios = manifolds.compute_gap_statistics(curve, IN_GAP, periodic=True)
 
     assert ratios == {name: pytest.approx(1) for name in NAMES}
     assert all(type(value) is float for value in ratios.values())
@@ -137,10 +130,7 @@ def test_dead_stage_has_no_components_and_is_not_embedded(units) -> None:
 
 
 def test_umap_takes_five_points() -> None:
-    with pytest.raises(
-        ValueError,
-        match="5 points",
-    ):
+    with pytest.raises(ValueError, match="5 points"):
         manifolds.compute_umaps({"few": compute_pca(np.eye(4))})
 
 
@@ -164,14 +154,7 @@ def test_umap_keeps_neighbors_and_is_reproducible(
     ).values()
 
     assert first.shape == (12, 2)
-    assert (
-        trustworthiness(
-            points,
-            first,
-            n_neighbors=4,
-        )
-        > 0.95
-    )
+    assert trustworthiness(points, first, n_neighbors=4) > 0.95
     assert_array_equal(again, first)
 
 
@@ -206,10 +189,7 @@ def test_one_process_serves_all_and_ends_with_one_line(
     monkeypatch.syspath_prepend(tmp_path)
     points = np.arange(20, dtype=np.float32).reshape(5, 4) + first
     if error:
-        with pytest.raises(
-            OSError,
-            match=error,
-        ):
+        with pytest.raises(OSError, match=error):
             manifolds.embed_elsewhere([points])
         return
     maps = manifolds.embed_elsewhere([points, points + 1])

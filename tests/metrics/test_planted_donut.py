@@ -41,12 +41,7 @@ def plant_means() -> np.ndarray:
         0: 1.0,
         1: 1.0,
     }
-    return planted.superpose(
-        BUMPS,
-        GRID,
-        IS_OOD,
-        weights,
-    )[IS_OOD]
+    return planted.superpose(BUMPS, GRID, IS_OOD, weights)[IS_OOD]
 
 
 def plant_blurred_means() -> np.ndarray:
@@ -132,12 +127,7 @@ def test_a_copy_of_one_memory_shares_one_factor() -> None:
 
 
 def share(outputs: np.ndarray) -> dict:
-    r2 = compute_sharing(
-        GRID,
-        outputs,
-        IS_OOD,
-        SPACE,
-    )
+    r2 = compute_sharing(GRID, outputs, IS_OOD, SPACE)
     return summarize_sharing(r2, DISTANCE, find_faint(outputs, IS_OOD))
 
 
@@ -181,12 +171,7 @@ SMALL_BUMPS = planted.make_bumps(SMALL_GRID, 14)
 
 
 def share_small(outputs: np.ndarray) -> dict[str, np.ndarray]:
-    return compute_sharing(
-        SMALL_GRID,
-        outputs,
-        SMALL_OOD,
-        SMALL_SPACE,
-    )
+    return compute_sharing(SMALL_GRID, outputs, SMALL_OOD, SMALL_SPACE)
 
 
 def test_scores_equal_their_definition(rng) -> None:

@@ -29,30 +29,15 @@ def probe(
     seed: int = 0,
 ) -> Scores:
     rows = compute_rows(activations, is_ood)
-    return probe_rows(
-        rows,
-        targets,
-        is_ood,
-        seed,
-    )
+    return probe_rows(rows, targets, is_ood, seed)
 
 
-def make_noise(
-    units: int,
-    count: int = len(TARGETS),
-) -> np.ndarray:
+def make_noise(units: int, count: int = len(TARGETS)) -> np.ndarray:
     return np.random.default_rng(4).normal(size=(count, units))
 
 
 def make_linear(units: int) -> np.ndarray:
-    return (
-        TARGETS
-        @ make_noise(
-            units,
-            count=2,
-        )
-        + 3
-    )
+    return TARGETS @ make_noise(units, count=2) + 3
 
 
 @pytest.mark.parametrize("units", [3, 100, 160, 161, 500])
@@ -69,18 +54,10 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
         shuffle=True,
         random_state=3,
     )
-    out_of_fold = cross_val_predict(
-        ridge,
-        known,
-        truth,
-        cv=folds,
-    )
+    out_of_fold = cross_val_predict(ridge, known, truth, cv=folds)
     transferred = ridge.fit(known, truth).predict(rows[IS_OOD])
 
-    scores = probe(
-        activations,
-        seed=3,
-    )
+    scores = probe(activations, seed=3)
     expected = {
         "probe_r2_id": r2_score(truth, out_of_fold),
         "probe_r2_ood": r2_score(TARGETS[IS_OOD], transferred),
@@ -108,22 +85,13 @@ def test_constant_features_score_nothing(units, value) -> None:
 
 def test_what_has_no_score_and_what_is_left_out() -> None:
     features = make_linear(20)
-    scores = probe(
-        features,
-        is_ood=NOTHING,
-    )
+    scores = probe(features, is_ood=NOTHING)
 
     assert scores["probe_r2_id"] > 0.999
     assert scores["probe_r2_ood"] is None
 
     few = np.arange(len(TARGETS)) >= 9
-    assert (
-        probe(
-            features,
-            is_ood=few,
-        )
-        == NO_SCORES
-    )
+    assert probe(features, is_ood=few) == NO_SCORES
 
     targets = TARGETS * [1, 0]  # one does not vary
     assert probe(features, targets)["probe_r2_ood"] > 0.999
@@ -152,10 +120,7 @@ EVERY_THIRD = np.arange(NUM_POINTS) % 3 == 0
 ALL_POINTS = np.ones(NUM_POINTS, bool)
 
 
-def participate(
-    stage: np.ndarray,
-    points: np.ndarray,
-) -> float | None:
+def participate(stage: np.ndarray, points: np.ndarray) -> float | None:
     return compute_participation(compute_rows(stage, EVERY_THIRD), points)
 
 

@@ -52,10 +52,7 @@ def test_nearest_has_fewest_differing_factors(rng) -> None:
         assert row == min(keys)[2]
 
 
-def measure_slowly(
-    is_ood: np.ndarray,
-    space: FactorSpace,
-) -> np.ndarray:
+def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:
     """Chessboard distance to the nearest ID point, a point at a time."""
     grid = make_grid(*space.shape)
     distances = []
@@ -87,12 +84,7 @@ SPACES = {
     "angle and x": FactorSpace(
         (
             make_angle(5),
-            Factor(
-                "x",
-                5,
-                0.0,
-                4.0,
-            ),
+            Factor("x", 5, 0.0, 4.0),
         )
     ),
     "tiles": TILES,

@@ -123,14 +123,8 @@ def test_runs_record_what_users_declare() -> None:
     ],
 )
 def test_mistakes_of_registration(name, settings, word) -> None:
-    with pytest.raises(
-        ValueError,
-        match=word,
-    ) as caught:
-        register_metric(
-            name,
-            **settings,
-        )(lambda stage: 0.0)
+    with pytest.raises(ValueError, match=word) as caught:
+        register_metric(name, **settings)(lambda stage: 0.0)
     assert "\n" not in str(caught.value)
     assert find_metric("new") is None
 
@@ -153,10 +147,7 @@ def test_a_number_of_every_stage(make_study) -> None:
             return None
         return stage.activations.max()
 
-    study = make_study(
-        "truth",
-        stage_0=lambda f: 2.0 * f,
-    )
+    study = make_study("truth", stage_0=lambda f: 2.0 * f)
     assert study.layers.summary["stage_0"]["largest"] == 30.0
     assert study.layers.summary["image"]["largest"] is None
     view = views["stage_0"]
@@ -168,10 +159,7 @@ def test_a_number_of_every_stage(make_study) -> None:
 
 
 def test_a_number_of_every_image(dataset) -> None:
-    @tfcomp.register_metric(
-        "mean_value",
-        per="image",
-    )
+    @tfcomp.register_metric("mean_value", per="image")
     def average(data) -> np.ndarray:
         assert data.images.shape == data.truth.shape
         assert len(data.factors) == len(data.is_ood) == len(data.images)
@@ -203,18 +191,12 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
     per, function, words, dataset, working_folder, make_study, capsys
 ) -> None:
     """A late one, on real activations alone, costs only the number."""
-    tfcomp.register_metric(
-        "mine",
-        per=per,
-    )(function)
+    tfcomp.register_metric("mine", per=per)(function)
     for run in (
         lambda: tfcomp.train_run(SMOKE),
         lambda: tfcomp.evaluate(dataset.render_array, dataset),
     ):
-        with pytest.raises(
-            RunError,
-            match="mine",
-        ) as caught:
+        with pytest.raises(RunError, match="mine") as caught:
             run()
         message = str(caught.value)
         assert words in message
@@ -237,10 +219,7 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
 def test_numbers_outside_of_the_range_are_noted(
     value, kept, words, make_study, capsys
 ) -> None:
-    tfcomp.register_metric(
-        "mine",
-        range=(0, 1),
-    )(lambda stage: value)
+    tfcomp.register_metric("mine", range=(0, 1))(lambda stage: value)
     summary = make_study("truth").layers.summary
 
     assert {row["mine"] for row in summary.values()} == {kept}

@@ -35,12 +35,7 @@ NETWORK = (
 def table(tmp_path_factory) -> Path:
     """A file with 36 of 40 combinations of a name, a value and an angle."""
     path = tmp_path_factory.mktemp("table") / "own.npz"
-    images = np.random.default_rng(0).integers(
-        0,
-        255,
-        (36, 8, 6),
-        np.uint8,
-    )
+    images = np.random.default_rng(0).integers(0, 255, (36, 8, 6), np.uint8)
     np.savez(
         path,
         images=images,
@@ -78,10 +73,7 @@ def test_streamed_scores_are_those_of_all_points(table, monkeypatch) -> None:
 
     dataset = study.dataset
     scored = study.splits.scored
-    images = study.model.predict(
-        scored.factors,
-        verbose=0,
-    )
+    images = study.model.predict(scored.factors, verbose=0)
     truth = dataset.render_array(scored.factors)
     for name, rows in scored.subsets.items():
         each = score_images(
@@ -104,11 +96,7 @@ def test_blocks_and_smaller_calls_change_no_bit(table, monkeypatch) -> None:
     expected = study.evaluation.scores
     sizes = []
 
-    def call(
-        fn: Callable,
-        points: np.ndarray,
-        size: int = 28,
-    ) -> dict:
+    def call(fn: Callable, points: np.ndarray, size: int = 28) -> dict:
         sizes.append(size)
         if size > 28:
             raise tf.errors.ResourceExhaustedError(None, None, "memory")
@@ -134,11 +122,7 @@ def test_groups_of_stages_keep_the_limit(make_study, monkeypatch) -> None:
     )
     groups = []
 
-    def call(
-        fn: Callable,
-        points: np.ndarray,
-        size: int,
-    ) -> dict:
+    def call(fn: Callable, points: np.ndarray, size: int) -> dict:
         stages = evaluate_in_batches(fn, points, size)
         groups.append([*stages])
         return stages

@@ -19,11 +19,7 @@ def make_gram(count: int) -> np.ndarray:
     return rows @ rows.T
 
 
-def explain(
-    gram: np.ndarray,
-    grid: np.ndarray,
-    factors: list[int],
-) -> float:
+def explain(gram: np.ndarray, grid: np.ndarray, factors: list[int]) -> float:
     """The share of the means over what all other factors do."""
     count = len(grid)
     first, second = np.divmod(np.arange(count**2), count)
@@ -129,19 +125,11 @@ def test_values_equal_the_definition(sizes) -> None:
     nx, ny = sizes
     gram = make_gram(math.prod(sizes))
     realigned = np.empty((nx * nx, ny * ny))
-    for x, y, x_other, y_other in np.ndindex(
-        nx,
-        ny,
-        nx,
-        ny,
-    ):
+    for x, y, x_other, y_other in np.ndindex(nx, ny, nx, ny):
         row = x * nx + x_other
         column = y * ny + y_other
         realigned[row, column] = gram[x * ny + y, x_other * ny + y_other]
-    expected = np.linalg.svd(
-        realigned,
-        compute_uv=False,
-    )
+    expected = np.linalg.svd(realigned, compute_uv=False)
     values = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
 
     assert_allclose(values, expected, atol=1e-10)
@@ -155,10 +143,7 @@ def test_values_equal_the_definition(sizes) -> None:
 )
 def test_planted_ranks(name, rank, width, scale) -> None:
     grid = make_grid(7, 6).astype(float)
-    gram = scale * kernels.IDEAL_KERNELS[name](
-        grid,
-        width=width,
-    )
+    gram = scale * kernels.IDEAL_KERNELS[name](grid, width=width)
     values = schmidt.compute_schmidt_values(gram, grid)
 
     assert (values > 1e-12 * values[0]).sum() == rank
@@ -183,10 +168,7 @@ def test_blank_and_broken_kernels_give_none(value) -> None:
 
 @pytest.mark.parametrize("rows", [[*range(29)], [*range(29), 0]])
 def test_only_full_grids_of_two_factors(rows) -> None:
-    with pytest.raises(
-        ValueError,
-        match="once",
-    ):
+    with pytest.raises(ValueError, match="once"):
         schmidt.compute_schmidt_values(make_gram(30), GRID[rows])
 
 

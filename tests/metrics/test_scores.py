@@ -21,17 +21,11 @@ def polarity(request) -> str:
     return request.param
 
 
-def make_bump(
-    x: float,
-    y: float,
-) -> np.ndarray:
+def make_bump(x: float, y: float) -> np.ndarray:
     return make_bumps(np.array([[x, y]]), SIZE)[0]
 
 
-def to_polarity(
-    bright: np.ndarray,
-    polarity: str,
-) -> np.ndarray:
+def to_polarity(bright: np.ndarray, polarity: str) -> np.ndarray:
     if polarity == "bright":
         return bright
     return 1 - bright
@@ -99,11 +93,7 @@ def test_ssim_equals_its_definition(rng) -> None:
 
     def average(values: np.ndarray) -> np.ndarray:
         """Means under a Gaussian window, [n, 3, 2, 2]."""
-        patches = sliding_window_view(
-            values,
-            (11, 11),
-            axis=(1, 2),
-        )
+        patches = sliding_window_view(values, (11, 11), axis=(1, 2))
         return (patches * window).sum(axis=(-2, -1))
 
     mean_a = average(images)
@@ -208,10 +198,7 @@ SECOND = make_bump(8, 9)
 TWO = FIRST + SECOND
 
 
-def make_dots(
-    column: int,
-    between: float = 0.0,
-) -> np.ndarray:
+def make_dots(column: int, between: float = 0.0) -> np.ndarray:
     dots = np.zeros((SIZE, SIZE))
     dots[2, 4] = between
     dots[2, 2] = 1

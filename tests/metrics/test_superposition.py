@@ -75,10 +75,7 @@ def test_superposers_copiers_and_composers_are_told_apart() -> None:
     assert summary["superposition_r2"] < 0.06
     assert summary["superposition_span_r2"] < 0.35
 
-    far = summarize(
-        BUMPS,
-        min_distance=4,
-    )
+    far = summarize(BUMPS, min_distance=4)
     for name in sp.PREDICTORS:
         assert far[f"{name}_r2"] < 0.001
 
@@ -90,12 +87,7 @@ def test_sharers_of_any_factor(rng, monkeypatch) -> None:
     index = TILES.to_index(grid)
     is_ood = rng.random(len(grid)) < 0.1
     outputs = rng.random((len(grid), 40))
-    scores = compute(
-        outputs,
-        is_ood,
-        grid,
-        TILES,
-    )
+    scores = compute(outputs, is_ood, grid, TILES)
     scored = np.flatnonzero(np.isfinite(scores.r2["superposition"]))
     assert len(scored) == 7
     known = outputs[~is_ood]
@@ -163,12 +155,7 @@ def test_broken_outputs_spoil_only_what_uses_them(value) -> None:
 def test_points_that_share_one_factor_alone() -> None:
     """In a gap of x, an OOD point shares no x with any ID point."""
     is_ood = planted.hold_out(GRID[:, :1], 6, 9)
-    outputs = planted.superpose(
-        np.eye(len(GRID)),
-        GRID,
-        is_ood,
-        {1: 1.0},
-    )
+    outputs = planted.superpose(np.eye(len(GRID)), GRID, is_ood, {1: 1.0})
     scores = compute(outputs, is_ood)
 
     assert_allclose(scores.r2["superposition"], 1)
@@ -193,10 +180,7 @@ def test_images_that_are_superposed(rng) -> None:
 # Sums with nonnegative weights
 
 
-def explain(
-    known: np.ndarray,
-    target: np.ndarray,
-) -> float:
+def explain(known: np.ndarray, target: np.ndarray) -> float:
     """R^2 by nonnegative least squares of all pixels."""
     error = scipy.optimize.nnls(known.T, target)[1] ** 2
     return 1 - error / (target @ target)
@@ -228,14 +212,8 @@ def test_outputs_that_hardly_differ(apart, rng) -> None:
 # Superposed codes
 
 
-def make_decoder(
-    skips: bool = False,
-    code: str = "code",
-) -> keras.Model:
-    factors = keras.Input(
-        (2,),
-        name="factors",
-    )
+def make_decoder(skips: bool = False, code: str = "code") -> keras.Model:
+    factors = keras.Input((2,), name="factors")
     hidden = keras.layers.Dense(
         5,
         activation="tanh",
@@ -244,10 +222,7 @@ def make_decoder(
     image = keras.layers.Dense(12)(hidden)
     if skips:
         image = image + keras.layers.Dense(12)(factors)
-    image = keras.layers.Reshape(
-        (3, 4, 1),
-        name="image",
-    )(image)
+    image = keras.layers.Reshape((3, 4, 1), name="image")(image)
     return keras.Model(factors, image)
 
 
@@ -262,10 +237,7 @@ SPLITS = Splits(
 
 def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
     model = make_decoder()
-    outputs = model.predict(
-        CODE_GRID,
-        verbose=0,
-    )
+    outputs = model.predict(CODE_GRID, verbose=0)
     predictions = predict_superposed_inputs(model, SPLITS)
 
     assert predictions.shape == (CODE_OOD.sum(), 2, 3, 4, 1)

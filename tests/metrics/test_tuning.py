@@ -108,10 +108,7 @@ def test_selection_is_pivoted_orthogonalization(rng) -> None:
     assert units.tolist() == expected
 
 
-def make_profile(
-    width: float,
-    center: int,
-) -> np.ndarray:
+def make_profile(width: float, center: int) -> np.ndarray:
     """A Gaussian of one coordinate of a 28 x 28 grid."""
     return np.exp(-0.5 * ((np.arange(28) - center) / width) ** 2)
 

@@ -17,10 +17,7 @@ from tests.metrics.planted import hold_out, make_bumps, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.metrics.kernels import (
-    compute_cosine_gram,
-    measure_alignment,
-)
+from tfcomp.metrics.kernels import compute_cosine_gram, measure_alignment
 
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
 SHAPE = TABLE.image_shape
@@ -177,9 +174,7 @@ def test_kernels_in_whatever_units_or_periods(kind) -> None:
         assert "alignment_radial_best" not in numbers
 
 
-def test_a_module_of_pytorch_is_called_for_inference(
-    monkeypatch,
-) -> None:
+def test_a_module_of_pytorch_is_called_for_inference(monkeypatch) -> None:
     """A stand-in with the names of PyTorch, which is not needed for tests."""
 
     class Module:

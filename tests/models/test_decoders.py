@@ -149,10 +149,7 @@ HEADS = 4
 WIDTH = 8
 
 
-def attend_slowly(
-    layer: keras.Layer,
-    tokens: np.ndarray,
-) -> tuple:
+def attend_slowly(layer: keras.Layer, tokens: np.ndarray) -> tuple:
     """The output, and the mean overlap of two tokens' shares."""
     weights = [weight.numpy().astype(float) for weight in layer.weights]
     query, key, value, output = weights
@@ -186,11 +183,7 @@ def test_cross_attention_is_its_equation(rng) -> None:
     penalty = float(layer.losses[0])
     assert penalty == approx(0.5 * overlap, 1e-4)
 
-    half = pixels.CrossAttention(
-        (3, 4),
-        0.5,
-        dtype="mixed_bfloat16",
-    )
+    half = pixels.CrossAttention((3, 4), 0.5, dtype="mixed_bfloat16")
     half.build(tokens.shape)
     half.set_weights(layer.get_weights())
     half(tokens)
@@ -205,11 +198,7 @@ def test_cross_attention_is_its_equation(rng) -> None:
 # Composition
 
 
-def compose_slowly(
-    method: str,
-    x: list,
-    masks: list,
-) -> float:
+def compose_slowly(method: str, x: list, masks: list) -> float:
     """One pixel of one channel; of a product, x [K, R]."""
     if "product" in method:
         return np.sum(np.prod(x, axis=0))

@@ -45,10 +45,7 @@ KINDS = {
 }
 
 
-def encode(
-    encoding: FactorEncoding,
-    table: np.ndarray = TABLE,
-) -> np.ndarray:
+def encode(encoding: FactorEncoding, table: np.ndarray = TABLE) -> np.ndarray:
     return np.asarray(encoding(tf.constant(table)))
 
 

@@ -31,10 +31,7 @@ def run_copy(smoke_run, tmp_path) -> Path:
     return Path(shutil.copytree(smoke_run.run_dir, tmp_path / "smoke"))
 
 
-def change_model(
-    file: Path,
-    change: Callable[[dict], None],
-) -> None:
+def change_model(file: Path, change: Callable[[dict], None]) -> None:
     with zipfile.ZipFile(file) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     change(parts)

@@ -115,12 +115,7 @@ def test_zero_vectors_are_finite(rng) -> None:
 
 
 def test_mixed_precision_keeps_large_indices() -> None:
-    layer = LowRankEmbedding(
-        300,
-        4,
-        2,
-        dtype="mixed_bfloat16",
-    )
+    layer = LowRankEmbedding(300, 4, 2, dtype="mixed_bfloat16")
 
     image = layer(np.float32([257]))
 

@@ -107,9 +107,7 @@ def test_rules_of_the_models(flags, message) -> None:
     check_config(parse_config([*flags, "--model=mlp"]))
 
 
-def test_memory_of_this_machine_limits_runs_that_are_here(
-    monkeypatch,
-) -> None:
+def test_memory_of_this_machine_limits_runs_that_are_here(monkeypatch) -> None:
     monkeypatch.setattr(registry, "count_memory", lambda: 10**8)
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
 

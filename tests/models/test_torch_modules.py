@@ -58,16 +58,8 @@ def test_a_module_is_as_before() -> None:
     module.train()
     module.hidden.eval()
     before = {name: p.clone() for name, p in module.state_dict().items()}
-    table = FactorTable(
-        IMAGES,
-        CLASSES,
-        kinds=["categorical", "", ""],
-    )
-    result = tfcomp.evaluate(
-        module,
-        table,
-        stages=["hidden"],
-    )
+    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
+    result = tfcomp.evaluate(module, table, stages=["hidden"])
 
     # Categories have no column.
     assert result.geometry("hidden").shape[1:] == (2, 2)
@@ -102,11 +94,7 @@ def test_modules_of_other_forms() -> None:
             return factors, factors
 
     with pytest.raises(ValueError, match="no layer 'hiden', did you mean hid"):
-        tfcomp.evaluate(
-            make_decoder(),
-            TABLE,
-            stages=["hiden"],
-        )
+        tfcomp.evaluate(make_decoder(), TABLE, stages=["hiden"])
     with pytest.raises(ValueError, match="2 outputs"):
         tfcomp.evaluate(Pair(), TABLE)
 
@@ -125,11 +113,7 @@ def test_encoders_get_channels_first() -> None:
     colors = np.random.default_rng(0).random((24, 4, 5, 3), dtype=np.float32)
     table = FactorTable(colors, CLASSES)
     module = Encoder()
-    result = tfcomp.evaluate_encoder(
-        module,
-        table,
-        codes=False,
-    )
+    result = tfcomp.evaluate_encoder(module, table, codes=False)
     assert result.stages == ["conv", "latents", "image"]
     images = torch.from_numpy(table.draw(table.points)).permute(0, 3, 1, 2)
     with torch.no_grad():

@@ -39,11 +39,7 @@ class Place:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.work = path / "root" / "work"
-        self.own = write_tiny_profile(
-            path / "own",
-            *FLAGS,
-            rules=RULES,
-        )
+        self.own = write_tiny_profile(path / "own", *FLAGS, rules=RULES)
 
     def make_flags(self) -> list[str]:
         return [

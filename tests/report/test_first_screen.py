@@ -20,16 +20,8 @@ from tfcomp.report.report_build import (
     make_landscapes,
     make_output_rows,
 )
-from tfcomp.report.score_table import (
-    ScoredRun,
-    make_table,
-    score_runs,
-)
-from tfcomp.report.verbalize import (
-    describe_common,
-    name_runs,
-    rename_runs,
-)
+from tfcomp.report.score_table import ScoredRun, make_table, score_runs
+from tfcomp.report.verbalize import describe_common, name_runs, rename_runs
 
 HASHES = ["0123456789abcdef", "fedcba9876543210", "00112233aabbccdd"]
 
@@ -88,9 +80,7 @@ def test_a_series_is_drawn_at_the_same_positions(
         assert (tmp_path / address).resolve() == analysis.run.path
 
 
-def test_errors_before_training_have_a_table(
-    series: list[RunAnalysis],
-) -> None:
+def test_errors_before_training_have_a_table(series: list[RunAnalysis]) -> None:
     exhibits = make_errors(series).exhibits
 
     tables = {exhibit.name: exhibit.rows for exhibit in exhibits}

@@ -117,9 +117,7 @@ def test_activations_and_geometry(run: ModelReport) -> None:
     assert run.geometry(stage).shape == (144, 2, 2)
 
 
-def test_the_table_has_the_errors_of_all_combinations(
-    run: ModelReport,
-) -> None:
+def test_the_table_has_the_errors_of_all_combinations(run: ModelReport) -> None:
     table = run.to_frame()
 
     names = ["x", "y", "is_ood", "mse", "relative_mse", "ssim_error"]

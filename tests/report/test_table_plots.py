@@ -46,12 +46,7 @@ def numbers() -> pd.DataFrame:
 def find_interval(values: np.ndarray) -> list[float]:
     """The mean, and the ends of its interval by Student's distribution."""
     mean = values.mean()
-    low, high = stats.t.interval(
-        0.95,
-        len(values) - 1,
-        mean,
-        stats.sem(values),
-    )
+    low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
     return [mean, low, high]
 
 

@@ -12,11 +12,7 @@ COMBINATIONS = np.argwhere(np.ones((3, 2)))
 CLASSES = np.repeat(COMBINATIONS, PLACES, axis=0)
 
 
-def render(
-    shape: int,
-    size: int,
-    place: np.ndarray,
-) -> np.ndarray:
+def render(shape: int, size: int, place: np.ndarray) -> np.ndarray:
     """Renders a disc, a bar or a cross of two sizes at a place."""
     rows, columns = np.indices((SIDE, SIDE))
     down = np.abs(rows - place[0])
@@ -47,12 +43,7 @@ TABLE = tfcomp.FactorTable(
     names=["shape", "size"],
     levels=[["disc", "bar", "cross"], None],
 )
-MEANS = IMAGES.reshape(
-    len(COMBINATIONS),
-    PLACES,
-    SIDE,
-    SIDE,
-).mean(axis=1)
+MEANS = IMAGES.reshape(len(COMBINATIONS), PLACES, SIDE, SIDE).mean(axis=1)
 
 
 def find_combinations(factors: np.ndarray) -> np.ndarray:
@@ -79,11 +70,7 @@ class LookUp(tfcomp.Reader):
         classes: What it reads off each, [n, F].
     """
 
-    def __init__(
-        self,
-        images: np.ndarray,
-        classes: np.ndarray,
-    ) -> None:
+    def __init__(self, images: np.ndarray, classes: np.ndarray) -> None:
         image = keras.Input((SIDE, SIDE, 1))
         super().__init__(keras.Model(image, image), TABLE.space)
         self._known = images.reshape(len(images), -1)

@@ -48,10 +48,7 @@ def predict(
     return regression.predict(codes)
 
 
-def compute_r2(
-    values: np.ndarray,
-    index: np.ndarray,
-) -> float:
+def compute_r2(values: np.ndarray, index: np.ndarray) -> float:
     error = np.square(values - predict(values, index)).sum()
     spread = np.square(values - values.mean(axis=0)).sum()
     return 1 - error / spread

@@ -13,10 +13,7 @@ INDEX = np.tile(make_grid(3, 4, 3), (3, 1)).astype(int)[ORDER]
 ORDERED = [True, True, True]
 
 
-def score(
-    codes: np.ndarray,
-    index: np.ndarray,
-) -> dict[str, float | None]:
+def score(codes: np.ndarray, index: np.ndarray) -> dict[str, float | None]:
     space = make_space(*[4] * index.shape[1])
     rows = scores.measure_codes(space, index, codes)
     return {row["score"]: row["value"] for row in rows}

@@ -48,12 +48,7 @@ def index_readings(report: tfcomp.ModelReport) -> pd.DataFrame:
 
 
 def test_readings_by_factor_and_level(reader) -> None:
-    report = tfcomp.evaluate(
-        move_ood,
-        TABLE,
-        REGION,
-        reader=reader,
-    )
+    report = tfcomp.evaluate(move_ood, TABLE, REGION, reader=reader)
 
     table = index_readings(report)
     levels = set(table.index.droplevel("factor"))
@@ -129,11 +124,7 @@ def test_a_reader_that_fails_on_true_images(make_table, word, reader) -> None:
         raise AssertionError("the model was called")
 
     with pytest.raises(tfcomp.ConfigError, match=word) as caught:
-        tfcomp.evaluate(
-            fail,
-            make_table(),
-            reader=reader,
-        )
+        tfcomp.evaluate(fail, make_table(), reader=reader)
     assert "\n" not in str(caught.value)
 
 
@@ -152,10 +143,7 @@ def diagonal() -> Dataset:
     return make("wiedemer:diagonal:.4", "--sprite_sizes=3,3,4,4,4")
 
 
-def compute_r2(
-    images: np.ndarray,
-    truth: np.ndarray,
-) -> float:
+def compute_r2(images: np.ndarray, truth: np.ndarray) -> float:
     """R² about the mean true image, by its definition."""
     total = ((truth - truth.mean(axis=0)) ** 2).sum()
     return 1 - ((images - truth) ** 2).sum() / total

@@ -83,10 +83,7 @@ def test_rows_are_those_of_the_table(embedded) -> None:
     assert held_out["x"].min() == 10
 
 
-def test_a_page_of_embeddings(
-    embedded,
-    tmp_path,
-) -> None:
+def test_a_page_of_embeddings(embedded, tmp_path) -> None:
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
     page = path.read_text("utf-8")
@@ -107,17 +104,10 @@ def test_pictures_and_tables_of_factors_alone() -> None:
 
     assert_array_equal(pictures, make_images()[rows])
 
-    table = tfcomp.FactorTable(
-        None,
-        INDEX,
-        names=["shape", "x", "y"],
-    )
+    table = tfcomp.FactorTable(None, INDEX, names=["shape", "x", "y"])
 
     assert "192 rows" in repr(table)
-    with pytest.raises(
-        ValueError,
-        match="images must be given",
-    ):
+    with pytest.raises(ValueError, match="images must be given"):
         table.draw(table.points)
 
     result = tfcomp.evaluate_embeddings(SUM, table, "x:2,y:3-5")
@@ -163,10 +153,7 @@ def test_several_rows_of_a_combination(rng) -> None:
     ],
 )
 def test_mistakes_are_one_line(embeddings, word) -> None:
-    with pytest.raises(
-        ValueError,
-        match=word,
-    ) as caught:
+    with pytest.raises(ValueError, match=word) as caught:
         tfcomp.evaluate_embeddings(embeddings, FRAME)
     assert "\n" not in str(caught.value)
 
@@ -180,23 +167,12 @@ def make_encoder() -> keras.Model:
         name="conv",
     )(images)
     flat = keras.layers.Flatten()(conv)
-    return keras.Model(
-        images,
-        keras.layers.Dense(
-            6,
-            name="code",
-        )(flat),
-    )
+    return keras.Model(images, keras.layers.Dense(6, name="code")(flat))
 
 
 def test_layers_of_an_encoder() -> None:
     encoder = make_encoder()
-    report = tfcomp.evaluate_encoder(
-        encoder,
-        TABLE,
-        REGION,
-        codes=False,
-    )
+    report = tfcomp.evaluate_encoder(encoder, TABLE, REGION, codes=False)
 
     assert report.stages == ["conv", "latents", "image"]
     expected = encoder.predict(TABLE.draw(TABLE.points), verbose=0)
@@ -222,22 +198,13 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
     """Means of an image and its negative would be gray."""
     images = np.concatenate([make_images(), 1 - make_images()])
     rows = np.tile(INDEX, (2, 1))
-    table = tfcomp.FactorTable(
-        images,
-        rows,
-        names=TABLE.space.names,
-    )
+    table = tfcomp.FactorTable(images, rows, names=TABLE.space.names)
     region = "x:2,y:3-5"
 
     def encode(images: np.ndarray) -> np.ndarray:
         return images.reshape(len(images), -1)[:, ::9] ** 2
 
-    encoded = tfcomp.evaluate_encoder(
-        encode,
-        table,
-        region,
-        codes=False,
-    )
+    encoded = tfcomp.evaluate_encoder(encode, table, region, codes=False)
     given = tfcomp.evaluate_embeddings(encode(images), table, region)
 
     scores = ["additive_r2", "composed_id", "composed_ood", "nearest_ood"]
@@ -251,11 +218,7 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
         rtol=1e-6,
     )
     with pytest.raises(ValueError, match="one image"):
-        tfcomp.evaluate_encoder(
-            encode,
-            table,
-            decoder=encode,
-        )
+        tfcomp.evaluate_encoder(encode, table, decoder=encode)
 
 
 def test_an_autoencoder_in_one_report() -> None:
@@ -263,11 +226,7 @@ def test_an_autoencoder_in_one_report() -> None:
     rows = (INDEX[:, 1:] < 4).all(axis=1)
     index = INDEX[rows]
     images = make_images()[rows]
-    table = tfcomp.FactorTable(
-        images,
-        index,
-        names=TABLE.space.names,
-    )
+    table = tfcomp.FactorTable(images, index, names=TABLE.space.names)
     latents = {
         image.tobytes(): row for image, row in zip(images, index, strict=True)
     }
@@ -321,13 +280,5 @@ def test_interactions_of_rows_in_any_order(rng, capsys) -> None:
     ids=["two outputs", "one row", "no such layer"],
 )
 def test_encoders_of_other_forms(encoder, layers, word) -> None:
-    with pytest.raises(
-        ValueError,
-        match=word,
-    ):
-        tfcomp.evaluate_encoder(
-            encoder,
-            TABLE,
-            REGION,
-            layers=layers,
-        )
+    with pytest.raises(ValueError, match=word):
+        tfcomp.evaluate_encoder(encoder, TABLE, REGION, layers=layers)

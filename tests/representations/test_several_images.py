@@ -89,12 +89,7 @@ def test_readers_of_means_alone_are_refused() -> None:
     reader = LookUp(MEANS, COMBINATIONS)
 
     with pytest.raises(tfcomp.ConfigError, match="shape.*size"):
-        tfcomp.evaluate(
-            Sampler(),
-            TABLE,
-            REGION,
-            reader=reader,
-        )
+        tfcomp.evaluate(Sampler(), TABLE, REGION, reader=reader)
 
 
 def test_a_perfect_sampler_reaches_its_ceiling(rng) -> None:

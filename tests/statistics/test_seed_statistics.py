@@ -130,11 +130,7 @@ def test_geometric_mean() -> None:
     ("wins", "count", "is_more_than_half"),
     [(5, 5, True), (4, 5, False), (9, 10, True), (8, 10, False)],
 )
-def test_shares(
-    wins: int,
-    count: int,
-    is_more_than_half: bool,
-) -> None:
+def test_shares(wins: int, count: int, is_more_than_half: bool) -> None:
     share = estimate_share({seed: float(seed < wins) for seed in range(count)})
 
     assert share.mean == wins / count

@@ -42,15 +42,7 @@ def finished(make_smoke: Callable[..., RunConfig]) -> RunConfig:
     return smoke_config
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "[]",
-        '{"id": 3}',
-        '{"train": {}}',
-    ],
-)
+@pytest.mark.parametrize("text", [None, "[]", '{"id": 3}', '{"train": {}}'])
 def test_metrics(text: str | None, finished: RunConfig) -> None:
     file = Path(finished.run_dir) / "metrics.json"
     file.unlink() if text is None else file.write_text(text)
@@ -128,10 +120,7 @@ def test_overwriting_removes_links_and_not_what_they_lead_to(
         "ckpt-1",
         "thesis.pdf",
     ]
-    assert sorted(path.name for path in run.iterdir()) == [
-        ".lock",
-        "run.flags",
-    ]
+    assert sorted(path.name for path in run.iterdir()) == [".lock", "run.flags"]
 
 
 @pytest.mark.parametrize(

@@ -105,12 +105,7 @@ def test_plugins_do_not_leak(
     (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
     wanted = [
         make_task("a", tmp_path, tasks.list_models),
-        make_task(
-            "b",
-            tmp_path,
-            tasks.list_models,
-            plugins="plugin_of_a_task",
-        ),
+        make_task("b", tmp_path, tasks.list_models, plugins="plugin_of_a_task"),
         make_task("c", tmp_path, tasks.list_models),
     ]
     assert run(pool, *wanted) == [""] * 3

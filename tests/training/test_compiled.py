@@ -49,11 +49,7 @@ class Losses(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict | None = None) -> None:
         self.losses: list[float] = []
 
-    def on_epoch_end(
-        self,
-        epoch: int,
-        logs: dict | None = None,
-    ) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self.losses.append(logs["loss"])
 
 
@@ -99,11 +95,7 @@ class ReadsEvery(Losses):
     def reads_weights(self, done: int) -> bool:
         return not done % 2
 
-    def on_epoch_end(
-        self,
-        epoch: int,
-        logs: dict | None = None,
-    ) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         super().on_epoch_end(epoch, logs)
         if epoch + 1 == self._killed_after:
             raise KeyboardInterrupt

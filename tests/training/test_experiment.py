@@ -135,11 +135,7 @@ class Recorder(keras.callbacks.Callback):
         self.epochs: list[dict] = []
         self.metrics: list[dict] = []
 
-    def on_epoch_end(
-        self,
-        epoch: int,
-        logs: dict | None = None,
-    ) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self.epochs.append(dict(logs))
 
     def on_run_end(self, metrics: dict) -> None:

@@ -59,11 +59,7 @@ def list_checkpoints(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("logs/smoke/checkpoints/*.index")}
 
 
-def kill_later(
-    process: BaseProcess,
-    folder: Path,
-    seconds: float,
-) -> bool:
+def kill_later(process: BaseProcess, folder: Path, seconds: float) -> bool:
     """Kills a process so long after its first checkpoint, unless it ends."""
     before = list_checkpoints(folder)
     while process.is_alive() and list_checkpoints(folder) <= before:

@@ -48,10 +48,7 @@ def test_same_bits(tmp_path, monkeypatch) -> None:
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
     flags += " --steps_per_epoch=9 --grid_size=8 --region=square:3-4 --depth=1"
 
-    def make(
-        name: str,
-        seed: int,
-    ) -> RunConfig:
+    def make(name: str, seed: int) -> RunConfig:
         own = f"--seed={seed}", f"--run_name={name}"
         return make_smoke_config(tmp_path, *flags.split(), *RENDERING, *own)
 
@@ -73,10 +70,7 @@ def test_what_observes_is_kept_for_the_same_network(
     monkeypatch.setattr(prepared_models, "_kept", {})
     build = MODELS.get("cnn").target
 
-    def build_own(
-        config: RunConfig,
-        dataset: Dataset,
-    ) -> keras.Model:
+    def build_own(config: RunConfig, dataset: Dataset) -> keras.Model:
         model = build(config, dataset)
         return keras.Model(model.input, keras.layers.Dropout(0.5)(model.output))
 

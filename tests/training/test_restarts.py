@@ -47,11 +47,7 @@ def interrupted(monkeypatch) -> Iterator[list[int]]:
     on_epoch_end = Monitor.on_epoch_end
     left: list[int] = []
 
-    def interrupt(
-        self: Monitor,
-        epoch: int,
-        logs: dict | None = None,
-    ) -> None:
+    def interrupt(self: Monitor, epoch: int, logs: dict | None = None) -> None:
         if not left:
             raise KeyboardInterrupt
         left.pop()
@@ -137,9 +133,6 @@ def test_no_target_without_a_unit(make_smoke, tmp_path) -> None:
         train_and_evaluate(make_smoke(*MISSED, *data, region))
 
 
-def check_equal(
-    first: list[np.ndarray],
-    second: list[np.ndarray],
-) -> None:
+def check_equal(first: list[np.ndarray], second: list[np.ndarray]) -> None:
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)

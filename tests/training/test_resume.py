@@ -50,26 +50,15 @@ class StopAfter(keras.callbacks.Callback):
         super().__init__()
         self._left = epochs
 
-    def on_epoch_end(
-        self,
-        epoch: int,
-        logs: dict | None = None,
-    ) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
         self._left -= 1
 
-    def on_train_batch_end(
-        self,
-        batch: int,
-        logs: dict | None = None,
-    ) -> None:
+    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
         if self._left == 0:
             raise KeyboardInterrupt
 
 
-def check_equal(
-    first: keras.Model,
-    second: keras.Model,
-) -> None:
+def check_equal(first: keras.Model, second: keras.Model) -> None:
     """Weights, moving averages, and the optimizer with its rate."""
     ours = first.variables + first.optimizer.variables
     theirs = second.variables + second.optimizer.variables
@@ -93,13 +82,7 @@ def fit_whole(fit, tmp_path_factory) -> Fit:
         pytest.param(ACTING, (2,), marks=pytest.mark.slow),
     ],
 )
-def test_resume_is_exact(
-    flags,
-    stops,
-    fit_whole,
-    fit,
-    tmp_path,
-) -> None:
+def test_resume_is_exact(flags, stops, fit_whole, fit, tmp_path) -> None:
     """The memory of a schedule and the normalization are restored as well."""
     for epochs in stops:  # so many more in each session
         with pytest.raises(KeyboardInterrupt):

@@ -51,10 +51,7 @@ def build(config, dataset):
 """
 
 
-def run(
-    module: str,
-    build: str,
-) -> int:
+def run(module: str, build: str) -> int:
     """Trains a decoder of a module in the working folder."""
     text = LAYERS + build.replace("NAME", module)
     Path(f"{module}.py").write_text(text)

@@ -90,11 +90,7 @@ def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
         known: All names.
         dashes: What stands before a name in the hint.
     """
-    matches = difflib.get_close_matches(
-        name,
-        list(known),
-        n=1,
-    )
+    matches = difflib.get_close_matches(name, list(known), n=1)
     if not matches:
         return ""
     return f", did you mean {dashes}{matches[0]}?"
@@ -155,10 +151,7 @@ def describe_plugin_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {_join(error)} (at {place})"
 
 
-def first_line(
-    error: object,
-    text: str | None = None,
-) -> str:
+def first_line(error: object, text: str | None = None) -> str:
     """Finds the line that says what is wrong.
 
     Args:

@@ -80,10 +80,7 @@ def _list_sources(module: str) -> Iterator[tuple[str, Path]]:
             yield f"{module}/{name}", path
 
 
-def hash_data(
-    data: str,
-    data_dir: str = "",
-) -> str:
+def hash_data(data: str, data_dir: str = "") -> str:
     """Hashes the content of a file, a folder, or a TFDS dataset.
 
     The hash covers every file that is read: of a folder its tables and the
@@ -110,10 +107,7 @@ def hash_data(
     return _digest(data, parts)
 
 
-def _digest(
-    data: str,
-    parts: Iterable[bytes],
-) -> str:
+def _digest(data: str, parts: Iterable[bytes]) -> str:
     """Hashes the parts of `--data`; ConfigError if one cannot be read."""
     digest = hashlib.sha256()
     try:
@@ -126,10 +120,7 @@ def _digest(
     return digest.hexdigest()[:16]
 
 
-def find_prepared(
-    name: str,
-    data_dir: str,
-) -> Path:
+def find_prepared(name: str, data_dir: str) -> Path:
     """Finds the newest version of a TFDS dataset.
 
     Args:
@@ -199,11 +190,7 @@ def read_cells(table: Path) -> "pd.DataFrame":
     frame = frame.fillna("")
     frame = frame.apply(lambda cells: cells.str.strip())
     if separator == ";":
-        frame = frame.replace(
-            r"^([+-]?\d*),(\d+)$",
-            r"\1.\2",
-            regex=True,
-        )
+        frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
     heads = frame.columns.str.strip()
     frame.columns = heads.str.replace(" ", "_")
     return frame
@@ -259,10 +246,7 @@ def _list_pictures(table: Path) -> list[Path]:
     return [table.parent / name for name in frame[column].tolist()]
 
 
-def _read_tfds(
-    data: str,
-    data_dir: str,
-) -> Iterator[bytes]:
+def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:
     """Yields names and samples of all files."""
     name = data.removeprefix(TFDS)
     folder = find_prepared(name, data_dir)

@@ -91,10 +91,7 @@ def define_run_flags(modules: str = "") -> flags.FlagValues:
     return values
 
 
-def add_declared(
-    modules: str,
-    values: flags.FlagValues,
-) -> None:
+def add_declared(modules: str, values: flags.FlagValues) -> None:
     """Adds the flags of imported plugins.
 
     Args:
@@ -198,10 +195,7 @@ def _needs_value(
     return name in values or not following.startswith("--")
 
 
-def _find_switch(
-    name: str,
-    values: flags.FlagValues,
-) -> str:
+def _find_switch(name: str, values: flags.FlagValues) -> str:
     """Returns the flag that `--name` or `--noname` switches, if any."""
     positive = name.removeprefix("no")
     for switch in (name, positive):
@@ -252,10 +246,7 @@ def _parse_flag(argument: str, values: flags.FlagValues) -> None:
     flag.using_default_value = False
 
 
-def make_unknown_error(
-    name: str,
-    values: flags.FlagValues,
-) -> RunError:
+def make_unknown_error(name: str, values: flags.FlagValues) -> RunError:
     """Makes the error for an unknown flag, with the closest known one.
 
     Args:

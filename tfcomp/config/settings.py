@@ -68,11 +68,7 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def non_negative(
-    default: float,
-    help: str,
-    **rules: Any,
-) -> Any:
+def non_negative(default: float, help: str, **rules: Any) -> Any:
     """Declares a `setting` whose value is a number of at least 0.
 
     Args:
@@ -103,11 +99,7 @@ class Settings:
         return [field for field in fields if "help" in field.metadata]
 
     @classmethod
-    def from_flags(
-        cls,
-        flags: Mapping[str, Any],
-        **others: Any,
-    ) -> Self:
+    def from_flags(cls, flags: Mapping[str, Any], **others: Any) -> Self:
         """Makes the settings from flags.
 
         Args:
@@ -128,10 +120,7 @@ class Settings:
         return flags
 
 
-def check_value(
-    field: dataclasses.Field,
-    value: Any,
-) -> None:
+def check_value(field: dataclasses.Field, value: Any) -> None:
     """Checks the value of a setting.
 
     Args:
@@ -146,10 +135,7 @@ def check_value(
         raise ConfigError(field.name, f"must be {rule}", value)
 
 
-def find_broken_rule(
-    field: dataclasses.Field,
-    value: Any,
-) -> str:
+def find_broken_rule(field: dataclasses.Field, value: Any) -> str:
     """Finds the first rule that a value breaks.
 
     Args:
@@ -197,12 +183,7 @@ class OwnSettings(dict[str, Any]):
         return hash(tuple(sorted(self.items())))
 
 
-def declare_setting(
-    name: str,
-    default: Any,
-    help: str,
-    **rules: Any,
-) -> None:
+def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     """Declares a setting of a plugin, which a sweep can vary.
 
     `declare_setting("num_petals", 5, "Petals of a flower.", minimum=1)` at the
@@ -245,10 +226,7 @@ def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
     return fields
 
 
-def read_own(
-    flags: Mapping[str, Any],
-    plugins: Collection[str],
-) -> OwnSettings:
+def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
     """Reads the settings of plugins, as `Settings.from_flags` does.
 
     Args:

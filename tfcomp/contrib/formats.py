@@ -26,11 +26,7 @@ write_torch(*sys.argv[1:])
 """
 
 
-def export_stages(
-    run: LoadedRun,
-    path: Path,
-    name: str,
-) -> None:
+def export_stages(run: LoadedRun, path: Path, name: str) -> None:
     """Writes a model with all stages as outputs in a format of Keras.
 
     Args:
@@ -56,10 +52,7 @@ def export_stages(
         raise make_error(name, first_line(error)) from error
 
 
-def export_torch(
-    run: LoadedRun,
-    path: Path,
-) -> None:
+def export_torch(run: LoadedRun, path: Path) -> None:
     """Writes a PyTorch program, by a process of its own.
 
     Keras has one backend per process, which is TensorFlow in this one.
@@ -96,11 +89,7 @@ def export_torch(
         raise make_error("torch", lines[-1])
 
 
-def write_torch(
-    source: str,
-    path: str,
-    *plugins: str,
-) -> None:
+def write_torch(source: str, path: str, *plugins: str) -> None:
     """Converts a Keras file to a PyTorch program; Keras must use PyTorch.
 
     Args:
@@ -128,10 +117,7 @@ def write_torch(
     )
 
 
-def make_error(
-    name: str,
-    reason: str,
-) -> RunError:
+def make_error(name: str, reason: str) -> RunError:
     """Makes the error of a format that Keras cannot write.
 
     Args:

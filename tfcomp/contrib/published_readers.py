@@ -168,11 +168,7 @@ def _read_norb(files: list[Path]) -> FactorTable:
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
     columns = describe_published("smallNORB")
     _number_instances(classes, columns)
-    return FactorTable(
-        np.concatenate(pictures),
-        classes,
-        **columns,
-    )
+    return FactorTable(np.concatenate(pictures), classes, **columns)
 
 
 def _map_norb(file: Path) -> Array:
@@ -183,12 +179,7 @@ def _map_norb(file: Path) -> Array:
         rule = "must be a matrix of smallNORB"
         raise TableError(file.name, rule, "another")
 
-    shape = np.fromfile(
-        file,
-        "<i4",
-        dimensions,
-        offset=8,
-    )
+    shape = np.fromfile(file, "<i4", dimensions, offset=8)
     return np.memmap(
         file,
         dtype=NORB_TYPES[kind],
@@ -198,10 +189,7 @@ def _map_norb(file: Path) -> Array:
     )
 
 
-def _number_instances(
-    classes: Array,
-    columns: dict[str, Any],
-) -> None:
+def _number_instances(classes: Array, columns: dict[str, Any]) -> None:
     """Numbers the instances that occur; their own numbers become names.
 
     Args:
@@ -266,17 +254,10 @@ def read_tfds(folder: Path) -> FactorTable:
         columns["values"] = _read_columns(builder, values)
 
     images = _read_images(builder, len(classes))
-    return FactorTable(
-        images,
-        classes,
-        **columns,
-    )
+    return FactorTable(images, classes, **columns)
 
 
-def _find_labels(
-    features: dict[str, Any],
-    class_type: type,
-) -> dict[str, str]:
+def _find_labels(features: dict[str, Any], class_type: type) -> dict[str, str]:
     """Returns the feature of each factor: `label_*`, and other classes."""
     labels = sorted(key for key in features if key.startswith(LABEL))
     if not labels or "image" not in features:
@@ -290,10 +271,7 @@ def _find_labels(
     return factors
 
 
-def _describe_tfds(
-    name: str,
-    factors: list[str],
-) -> dict[str, Any]:
+def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
     """Returns the names of factors in order, and what is published of them.
 
     Args:
@@ -319,10 +297,7 @@ def _describe_tfds(
     return columns
 
 
-def _read_columns(
-    builder: Any,
-    keys: list[str],
-) -> Array:
+def _read_columns(builder: Any, keys: list[str]) -> Array:
     """Reads features of one number for each example, [n, keys]."""
     rows = []
     for batch in _read_batches(builder, keys):
@@ -331,10 +306,7 @@ def _read_columns(
     return np.concatenate(rows)
 
 
-def _read_images(
-    builder: Any,
-    count: int,
-) -> Array:
+def _read_images(builder: Any, count: int) -> Array:
     """Reads all images [n, H, W, C], which must have one size."""
     pixels = builder.info.features["image"]
     if None in pixels.shape:
@@ -350,10 +322,7 @@ def _read_images(
     return images
 
 
-def _read_batches(
-    builder: Any,
-    keys: list[str],
-) -> Iterator[Any]:
+def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
     """Yields some features of all examples, always in the same order."""
     import tensorflow_datasets as tfds
 

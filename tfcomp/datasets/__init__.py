@@ -8,15 +8,7 @@ import tfcomp.datasets.digits
 import tfcomp.datasets.published
 import tfcomp.datasets.synthetic
 import tfcomp.datasets.tables
-from tfcomp.datasets.dataset import (
-    DATASETS,
-    Dataset,
-    make_dataset,
-)
+from tfcomp.datasets.dataset import DATASETS, Dataset, make_dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.regions import (
-    REGIONS,
-    Region,
-    parse_region,
-)
+from tfcomp.datasets.regions import REGIONS, Region, parse_region
 from tfcomp.datasets.splits import Splits, make_splits

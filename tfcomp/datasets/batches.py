@@ -45,9 +45,7 @@ def make_batches(
     if 4 * num_pixels <= MAX_STORED:
         stored = tf.constant(_render_all(dataset))
 
-    def make_batch(
-        rows: tf.Tensor,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    def make_batch(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         factors = tf.gather(table, rows)
         if stored is None:
             images = _render_rows(dataset, rows, factors)
@@ -133,9 +131,7 @@ def make_row_batches(
     return rows.with_options(options)
 
 
-def make_training_table(
-    dataset: Dataset,
-) -> tuple[tf.Tensor, tf.Tensor]:
+def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
     """Factors [n, F] and images [n, *image_shape], with noise, as tensors."""
     factors = tf.constant(dataset.splits.train, tf.float32)
     images = tf.convert_to_tensor(_render_all(dataset), tf.float32)
@@ -149,11 +145,7 @@ def _render_all(dataset: Dataset) -> Array:
         return dataset.render_training(rows)
 
 
-def _add_noise(
-    images: tf.Tensor,
-    rows: tf.Tensor,
-    noise: float,
-) -> tf.Tensor:
+def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
     """Returns images with Gaussian noise, always the same for a row [B]."""
     if not noise:
         return images
@@ -162,19 +154,11 @@ def _add_noise(
         # The seed 0 is independent of the seed of a run.
         return tf.random.stateless_normal(images.shape[1:], [0, row])
 
-    normal = tf.map_fn(
-        sample,
-        rows,
-        fn_output_signature=tf.float32,
-    )
+    normal = tf.map_fn(sample, rows, fn_output_signature=tf.float32)
     return images + noise * normal
 
 
-def shuffle_numbers(
-    numbers: tf.Tensor,
-    size: int,
-    seed: int,
-) -> tf.Tensor:
+def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
     """Returns rows for numbers of examples, each row once a pass.
 
     Args:

@@ -46,11 +46,7 @@ class Copies:
     aliases: Aliases = field(default_factory=dict)
 
 
-def find_copies(
-    render: Render,
-    space: FactorSpace,
-    splits: Splits,
-) -> Copies:
+def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
     """Compares all held-out and training images, by hashes of their pixels.
 
     Args:
@@ -89,10 +85,7 @@ def _count_equal(numbers: Array) -> Array:
     return counts[numbers]
 
 
-def _number_images(
-    render: Render,
-    table: Array,
-) -> Array:
+def _number_images(render: Render, table: Array) -> Array:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
     for images in render(table):
@@ -111,11 +104,7 @@ def _hash_image(image: Array) -> int:
     return int.from_bytes(digest, "little")
 
 
-def _list_aliases(
-    space: FactorSpace,
-    train: Array,
-    images: Array,
-) -> Aliases:
+def _list_aliases(space: FactorSpace, train: Array, images: Array) -> Aliases:
     """Returns values with equal images wherever all else is equal.
 
     Args:
@@ -137,11 +126,7 @@ def _list_aliases(
     return aliases
 
 
-def _group_values(
-    values: Array,
-    context: Array,
-    images: Array,
-) -> list[Array]:
+def _group_values(values: Array, context: Array, images: Array) -> list[Array]:
     """Groups the values of one factor by equal images.
 
     Args:
@@ -173,10 +158,7 @@ def _group_values(
     return groups
 
 
-def _count_pairs(
-    groups: Array,
-    levels: Array,
-) -> Array:
+def _count_pairs(groups: Array, levels: Array) -> Array:
     """Counts the groups that contain both levels, [V, V]."""
     from scipy import sparse
 
@@ -189,10 +171,7 @@ def _connect(is_related: Array) -> list[list[int]]:
     """Returns the groups of connected levels that have two or more."""
     from scipy.sparse import csgraph
 
-    count, labels = csgraph.connected_components(
-        is_related,
-        directed=False,
-    )
+    count, labels = csgraph.connected_components(is_related, directed=False)
     groups = []
     for label in range(count):
         group = np.flatnonzero(labels == label)
@@ -201,10 +180,7 @@ def _connect(is_related: Array) -> list[list[int]]:
     return groups
 
 
-def _name_values(
-    space: FactorSpace,
-    aliases: Aliases,
-) -> dict[str, list[str]]:
+def _name_values(space: FactorSpace, aliases: Aliases) -> dict[str, list[str]]:
     """Returns the groups in words, as `0 = 180`."""
     named: dict[str, list[str]] = {}
     for name, groups in aliases.items():

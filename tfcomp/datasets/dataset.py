@@ -17,11 +17,7 @@ from tfcomp.datasets import grid_maps, splits
 from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import (
-    Points,
-    Splits,
-    choose_rows,
-)
+from tfcomp.datasets.splits import Points, Splits, choose_rows
 
 DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # rendered at a time
@@ -205,11 +201,7 @@ class Dataset:
             return []
         points = self.splits.all
         index = self.space.to_index(points.factors)
-        return grid_maps.list_planes(
-            self.space.factors,
-            index,
-            points.is_ood,
-        )
+        return grid_maps.list_planes(self.space.factors, index, points.is_ood)
 
     @cached_property
     def vertical(self) -> dict[str, int]:
@@ -322,11 +314,7 @@ class Dataset:
         """Label of `grid_images` in pictures."""
         return "truth" if self.draw_all is None else "mean of true images"
 
-    def render_all(
-        self,
-        points: Array,
-        limit: int,
-    ) -> tuple[Array, Array]:
+    def render_all(self, points: Array, limit: int) -> tuple[Array, Array]:
         """Renders single true images, where `render_array` has their means.
 
         Args:
@@ -393,11 +381,7 @@ class Dataset:
         return images
 
 
-def _correlate_heights(
-    points: Array,
-    images: Array,
-    up: int,
-) -> Array:
+def _correlate_heights(points: Array, images: Array, up: int) -> Array:
     """Correlates factors with the heights of pictures, [F].
 
     Args:
@@ -448,16 +432,9 @@ def make_dataset(config: RunConfig) -> Dataset:
     return dataset
 
 
-def _correlate(
-    dataset: Dataset,
-    pairs: str,
-) -> Dataset:
+def _correlate(dataset: Dataset, pairs: str) -> Dataset:
     """Repeats the training images of a dataset by `--correlation`."""
-    weights = splits.weigh(
-        dataset.splits.train,
-        dataset.space,
-        pairs,
-    )
+    weights = splits.weigh(dataset.splits.train, dataset.space, pairs)
     rows = splits.repeat_rows(weights)
     # As many images of equal weight are as good (Kish 1965).
     squares = np.square(weights)
@@ -500,12 +477,7 @@ def build_dataset(
     if region is None:
         region = parse_region(config.data.region, space)
     if train is None:
-        train = splits.draw_training_table(
-            config,
-            space,
-            region,
-            cells,
-        )
+        train = splits.draw_training_table(config, space, region, cells)
     points = splits.make_splits(
         space,
         region,

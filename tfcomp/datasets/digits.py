@@ -16,17 +16,8 @@ from numpy import ndarray as Array
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import find_data_dir
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.dataset import (
-    DATASETS,
-    Dataset,
-    Render,
-    build_dataset,
-)
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    make_categories,
-)
+from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
+from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table
 
@@ -107,10 +98,7 @@ def _load_digits(data: DataConfig, classes: list[int]) -> Array:
     return np.stack(images)
 
 
-def _make_space(
-    num_angles: int,
-    classes: list[int],
-) -> FactorSpace:
+def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
     angle = Factor(
         "angle",
         # The published angles are `num_angles` from 0 to 360 degrees
@@ -127,11 +115,7 @@ def _make_space(
     return FactorSpace((digit, angle))
 
 
-def _draw_train(
-    config: RunConfig,
-    space: FactorSpace,
-    region: Region,
-) -> Array:
+def _draw_train(config: RunConfig, space: FactorSpace, region: Region) -> Array:
     train = draw_training_table(config, space, region)
     if config.data.num_train or config.data.coordinates != "grid":
         return train
@@ -153,10 +137,7 @@ def _parse_classes(data: DataConfig) -> list[int]:
     return sorted(map(int, digits))
 
 
-def _make_renderer(
-    load: Callable[[], Any],
-    space: FactorSpace,
-) -> Render:
+def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
     def render(factors: Any) -> Any:
         # Imported here: a bad flag must be answered without TensorFlow.
         import tensorflow as tf
@@ -194,11 +175,7 @@ def draw_stand_in(digit: int) -> Array:
 
 
 @functools.lru_cache(maxsize=32)
-def load_digit(
-    folder: Path,
-    digit: int,
-    index: int,
-) -> Array:
+def load_digit(folder: Path, digit: int, index: int) -> Array:
     """Loads a training image of MNIST, float32 [28, 28] in [0, 1].
 
     Args:
@@ -230,11 +207,7 @@ def load_digit(
     return image
 
 
-def _find_image(
-    folder: Path,
-    digit: int,
-    index: int,
-) -> Array | None:
+def _find_image(folder: Path, digit: int, index: int) -> Array | None:
     import tensorflow as tf
     import tensorflow_datasets as tfds
 

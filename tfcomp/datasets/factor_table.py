@@ -124,10 +124,7 @@ class FactorTable:
         self._select(columns, factors)
         self.notes = self._list_notes(columns)
 
-    def _make_columns(
-        self,
-        factors: Sequence[str],
-    ) -> list[FactorColumn]:
+    def _make_columns(self, factors: Sequence[str]) -> list[FactorColumn]:
         """Makes factors of all columns; some have a kind, `x:continuous`."""
         classes = self._given["classes"]
         bins = self._given["bins"]
@@ -302,11 +299,7 @@ class FactorTable:
         counts = counts.astype(np.float32)
         return sums / counts[:, None, None, None]
 
-    def compare(
-        self,
-        factors: Array,
-        images: Array,
-    ) -> tuple[Array, Array]:
+    def compare(self, factors: Array, images: Array) -> tuple[Array, Array]:
         """Compares images with all images of their combinations.
 
         Args:
@@ -375,10 +368,7 @@ def to_array(given: Any) -> Any:
     return np.asarray(given)
 
 
-def allocate(
-    shape: Sequence[int],
-    dtype: Any,
-) -> Array:
+def allocate(shape: Sequence[int], dtype: Any) -> Array:
     """Returns an empty array of images, if they fit into the memory.
 
     Args:
@@ -393,11 +383,7 @@ def allocate(
     return np.empty(shape, dtype)
 
 
-def check_bytes(
-    name: str,
-    size: int,
-    most: int | None = None,
-) -> None:
+def check_bytes(name: str, size: int, most: int | None = None) -> None:
     """Refuses arrays above a size.
 
     Args:

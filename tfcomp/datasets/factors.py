@@ -297,11 +297,7 @@ class FactorSpace:
         places = np.ravel_multi_index(present.T, self.shape)
         return np.where(is_absent, -1, places)
 
-    def draw(
-        self,
-        count: int,
-        rng: np.random.Generator,
-    ) -> Array:
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Samples random combinations of grid values.
 
         Args:
@@ -316,11 +312,7 @@ class FactorSpace:
             columns.append(rng.choice(factor.values(), count))
         return np.stack(columns, axis=1)
 
-    def sample(
-        self,
-        count: int,
-        rng: np.random.Generator,
-    ) -> Array:
+    def sample(self, count: int, rng: np.random.Generator) -> Array:
         """Samples uniform points; categories have values of the grid.
 
         Args:
@@ -393,10 +385,7 @@ def make_keys(index: Array) -> Array:
     return rows.view(row_type).reshape(len(rows))
 
 
-def find_keys(
-    asked: Array,
-    keys: Array,
-) -> Array:
+def find_keys(asked: Array, keys: Array) -> Array:
     """Finds places of keys among sorted ones.
 
     Args:
@@ -411,10 +400,7 @@ def find_keys(
     return np.where(keys[places] == asked, places, -1)
 
 
-def make_categories(
-    name: str,
-    levels: Sequence[float],
-) -> Factor:
+def make_categories(name: str, levels: Sequence[float]) -> Factor:
     """Makes a categorical factor of at least two values.
 
     Args:
@@ -452,10 +438,7 @@ def make_pixel_space(grid_size: int) -> FactorSpace:
     return FactorSpace((x, y))
 
 
-def parse_groups(
-    spec: str,
-    space: FactorSpace,
-) -> list[list[int]]:
+def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
     """Parses groups of factors into their columns.
 
     Args:

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    number_rows,
-)
+from tfcomp.datasets.factors import Factor, FactorSpace, number_rows
 
 
 @dataclass(frozen=True)
@@ -127,12 +123,7 @@ def list_planes(
 
     planes = []
     for pair in itertools.combinations(ordered, 2):
-        levels = _find_fullest(
-            factors,
-            index,
-            is_ood,
-            pair,
-        )
+        levels = _find_fullest(factors, index, is_ood, pair)
         planes.append(_make_plane(factors, pair, levels))
     return planes
 
@@ -223,20 +214,11 @@ def list_curves(space: FactorSpace) -> list[Curve]:
     curves = []
     for levels, line in zip(np.ndindex(others.shape), lines, strict=True):
         label = others.name_point(levels) or factor.name
-        curves.append(
-            Curve(
-                label,
-                factor,
-                rows=line,
-            )
-        )
+        curves.append(Curve(label, factor, rows=line))
     return curves
 
 
-def find_interval(
-    curve: Curve,
-    is_ood: Array,
-) -> tuple[float, float] | None:
+def find_interval(curve: Curve, is_ood: Array) -> tuple[float, float] | None:
     """Finds the first and last held-out value; None if it is in pieces.
 
     Args:

@@ -35,12 +35,7 @@ OTHERS = "dataset data data_dir examples_dir noise balance correlation".split()
 REMEDY = "with tfcomp train --materialize and the flags of the run"
 TFDS_CODE = "tensorflow_datasets."
 # Keys of a class or message: of TFDS, Protocol Buffers, and older versions.
-CLASS_KEYS = (
-    "pythonClassName",
-    "python_class_name",
-    "type",
-    "proto_cls",
-)
+CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,21 +70,14 @@ def materialize(
         make_folder(parent)
         with lock_folder(parent, wait=True):
             if not (folder / INFO_FILE).is_file():
-                _write(
-                    config,
-                    dataset or make_dataset(config),
-                    parent,
-                )
+                _write(config, dataset or make_dataset(config), parent)
     except OSError as error:
         rule = "must be a folder that can be written"
         raise RunError(f"--examples_dir {rule}: {error}") from error
     return folder
 
 
-def attach_examples(
-    config: RunConfig,
-    dataset: Dataset,
-) -> Dataset:
+def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
     """Returns the dataset with the training images of `--examples_dir`.
 
     Args:
@@ -100,12 +88,7 @@ def attach_examples(
         RunError: If the folder lacks them, or has other ones.
     """
     folder = config.data.examples_dir
-    train = load_split(
-        config,
-        folder,
-        "train",
-        dataset,
-    )
+    train = load_split(config, folder, "train", dataset)
     expected = dataset.splits.train
     if not np.array_equal(train.factors, expected, equal_nan=True):
         raise RunError(
@@ -189,10 +172,7 @@ def name_examples(config: RunConfig) -> str:
     return f"{config.data.dataset}-{digest}"
 
 
-def _name_folder(
-    config: RunConfig,
-    parent: str | Path,
-) -> Path:
+def _name_folder(config: RunConfig, parent: str | Path) -> Path:
     return Path(parent) / config.data.dataset / name_examples(config) / VERSION
 
 
@@ -202,29 +182,17 @@ def render_splits(dataset: Dataset) -> dict[str, Examples]:
     train = dataset.splits.train
     # A combination can have several training images.
     images = dataset.render_training(np.arange(len(train)))
-    splits = {
-        "train": Examples(
-            factors=train,
-            images=images,
-        )
-    }
+    splits = {"train": Examples(factors=train, images=images)}
 
     points = dataset.splits.all
     if points.is_ood.any():
         held_out = points.factors[points.is_ood]
         images = dataset.render_array(held_out)
-        splits["ood"] = Examples(
-            factors=held_out,
-            images=images,
-        )
+        splits["ood"] = Examples(factors=held_out, images=images)
     return splits
 
 
-def _write(
-    config: RunConfig,
-    dataset: Dataset,
-    parent: Path,
-) -> None:
+def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
     examples = {}
     for name, split in render_splits(dataset).items():
         examples[name] = _list_examples(dataset, split.factors, split.images)

@@ -15,11 +15,7 @@ import numpy as np
 from tfcomp import __version__
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import (
-    MAX_DIRECTIONS,
-    Factor,
-    number_rows,
-)
+from tfcomp.datasets.factors import MAX_DIRECTIONS, Factor, number_rows
 from tfcomp.storage.run_folder import select_scores
 
 CARD_FILE = "README.md"
@@ -320,10 +316,7 @@ def _describe_values(factor: Factor) -> str:
     return text
 
 
-def _describe_data(
-    dataset: Dataset,
-    train_all: bool,
-) -> str:
+def _describe_data(dataset: Dataset, train_all: bool) -> str:
     shape = " x ".join(map(str, dataset.image_shape))
     region = dataset.region.spec
     is_ood = dataset.splits.all.is_ood
@@ -355,10 +348,7 @@ def _describe_data(
     return "\n".join(lines)
 
 
-def _format_scores(
-    dataset: Dataset,
-    metrics: Mapping[str, Any],
-) -> str:
+def _format_scores(dataset: Dataset, metrics: Mapping[str, Any]) -> str:
     scores = select_scores(metrics)
     names = dict.fromkeys(name for values in scores.values() for name in values)
     lines = [
@@ -407,8 +397,5 @@ def _format_flags(flags: Mapping[str, Any]) -> str:
     return "\n\n".join([_fence("\n".join(lines), language=""), note])
 
 
-def _fence(
-    code: str,
-    language: str = "python",
-) -> str:
+def _fence(code: str, language: str = "python") -> str:
     return f"```{language}\n{code}\n```"

@@ -85,10 +85,7 @@ def describe_published(name: str) -> dict[str, Any]:
 
 
 @REGIONS.register("montero")
-def make_montero(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out a split of Montero et al., as `element`.
 
     Args:
@@ -112,10 +109,7 @@ def make_montero(
 
 
 @REGIONS.register("orthotopic")
-def make_orthotopic(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out points with more than n factors beyond their thresholds.
 
     Args:

@@ -21,11 +21,7 @@ from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.plugins import Registry
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    parse_groups,
-)
+from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
 
 # From factor values [n, F] to booleans [n].
 Predicate = Callable[[Array], Array]
@@ -57,10 +53,7 @@ def split_region(spec: str) -> tuple[str, str]:
     return kind, bounds
 
 
-def parse_region(
-    spec: str,
-    space: FactorSpace,
-) -> Region:
+def parse_region(spec: str, space: FactorSpace) -> Region:
     """Makes a region of `space` from its spec.
 
     Args:
@@ -84,10 +77,7 @@ def parse_region(
         raise ConfigError("region", str(error), spec) from error
 
 
-def _parse(
-    spec: str,
-    space: FactorSpace,
-) -> Predicate:
+def _parse(spec: str, space: FactorSpace) -> Predicate:
     if "&" in spec:
         parts = spec.split("&")
         return _hold_all([_parse(part, space) for part in parts])
@@ -122,10 +112,7 @@ def _hold_any(tests: Sequence[Predicate]) -> Predicate:
     return contains
 
 
-def _parse_kind(
-    spec: str,
-    space: FactorSpace,
-) -> Predicate:
+def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
     kind, arguments = split_region(spec)
     if kind in space.names:
         return make_box(spec, space)
@@ -142,10 +129,7 @@ def _parse_kind(
 
 
 @REGIONS.register("none")
-def make_none(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_none(arguments: str, space: FactorSpace) -> Predicate:
     """Holds nothing out.
 
     Args:
@@ -165,10 +149,7 @@ def make_none(
 
 
 @REGIONS.register("square")
-def make_square(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_square(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out all ordered factors in one interval, as `6-22`.
 
     Args:
@@ -182,10 +163,7 @@ def make_square(
 
 
 @REGIONS.register("cross")
-def make_cross(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_cross(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out any ordered factor in one interval, as `11-16`.
 
     Args:
@@ -199,10 +177,7 @@ def make_cross(
 
 
 @REGIONS.register("corner")
-def make_corner(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_corner(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out all ordered factors at or above a bound, as `14`.
 
     Args:
@@ -227,10 +202,7 @@ def make_corner(
 
 
 @REGIONS.register("diagonal")
-def make_diagonal(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out factors at most the half width apart, as `3`.
 
     Args:
@@ -254,10 +226,7 @@ def make_diagonal(
 
 @REGIONS.register("gap")
 @REGIONS.register("box")
-def make_box(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_box(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out named factors in their intervals, as `x:6-22,y:0-9`.
 
     Args:
@@ -285,10 +254,7 @@ def make_box(
 
 
 @REGIONS.register("random")
-def make_random(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_random(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out a random share of all combinations, as `0.2` or `0.2:7`.
 
     Args:
@@ -316,10 +282,7 @@ def make_random(
 
 
 @REGIONS.register("random_box")
-def make_random_box(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out random intervals, none of a whole factor, as `0.1:3`.
 
     Args:
@@ -357,15 +320,9 @@ def make_random_box(
     return contains
 
 
-def _parse_share(
-    kind: str,
-    arguments: str,
-) -> tuple[float, int]:
+def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
     """Parses `SHARE` or `SHARE:SEED`."""
-    match = re.fullmatch(
-        r"(\d*\.?\d+(?:e-\d+)?)(?::(\d+))?",
-        arguments,
-    )
+    match = re.fullmatch(r"(\d*\.?\d+(?:e-\d+)?)(?::(\d+))?", arguments)
     if match is None or not 0 < float(match[1]) < 1:
         raise ValueError(f"must be {kind}:SHARE or {kind}:SHARE:SEED, 0 to 1")
     share = float(match[1])
@@ -374,10 +331,7 @@ def _parse_share(
 
 
 @REGIONS.register("wiedemer")
-def make_wiedemer(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out points off the axes, or off the diagonal (`diagonal:.1`).
 
     On the axes, at most one group of factors leaves its middle level. On the
@@ -410,10 +364,7 @@ def make_wiedemer(
     return _leave_diagonal(space, groups, float(width))
 
 
-def _leave_axes(
-    space: FactorSpace,
-    groups: list[list[int]],
-) -> Predicate:
+def _leave_axes(space: FactorSpace, groups: list[list[int]]) -> Predicate:
     middle = np.array(space.shape) // 2
 
     def contains(values: Array) -> Array:
@@ -446,10 +397,7 @@ def _leave_diagonal(
 
 
 @REGIONS.register("uselis")
-def make_uselis(
-    arguments: str,
-    space: FactorSpace,
-) -> Predicate:
+def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     """Holds out all but the (n, k) training set, as `8:3` or `8:3:x,y`.
 
     The values of each factor are n blocks of neighbors. Training combines
@@ -508,10 +456,7 @@ def _find_blocked(
     return [space.names.index(name) for name in names]
 
 
-def _test_ordered(
-    text: str,
-    space: FactorSpace,
-) -> list[Predicate]:
+def _test_ordered(text: str, space: FactorSpace) -> list[Predicate]:
     """Tests each ordered factor for an interval `LOW-HIGH`."""
     match = _BOUNDS.fullmatch(text)
     if match is None or not match[2]:
@@ -519,11 +464,7 @@ def _test_ordered(
     return [_test_interval(column, text, space) for column in _ordered(space)]
 
 
-def _test_interval(
-    column: int,
-    text: str,
-    space: FactorSpace,
-) -> Predicate:
+def _test_interval(column: int, text: str, space: FactorSpace) -> Predicate:
     """Tests a factor for values, numbers of levels as `#1-3`, or a name."""
     factor = space.factors[column]
     if text in factor.names:
@@ -544,10 +485,7 @@ def _test_interval(
     return contains
 
 
-def _test_classes(
-    text: str,
-    factor: Factor,
-) -> Predicate:
+def _test_classes(text: str, factor: Factor) -> Predicate:
     """Tests values [n] of a factor for an interval of classes, as `#1-3`."""
     first, last = _split_interval(_CLASSES, text, factor)
     low = _read_class(first, factor)
@@ -579,10 +517,7 @@ def _split_interval(
     return first, last or "max"
 
 
-def _test_values(
-    text: str,
-    factor: Factor,
-) -> Predicate:
+def _test_values(text: str, factor: Factor) -> Predicate:
     """Tests values [n] of a factor for an interval."""
     first, last = _split_interval(_BOUNDS, text, factor)
     low = _read_value(first, factor)
@@ -598,30 +533,19 @@ def _test_values(
     return test
 
 
-def _check_order(
-    low: float,
-    high: float,
-    factor: Factor,
-) -> None:
+def _check_order(low: float, high: float, factor: Factor) -> None:
     if low > high and not factor.periodic:
         raise ValueError("must have its lower bound first")
 
 
-def _lie_between(
-    numbers: Array,
-    low: float,
-    high: float,
-) -> Array:
+def _lie_between(numbers: Array, low: float, high: float) -> Array:
     """Marks the numbers in an interval, round the period if `low` is above."""
     if low <= high:
         return (numbers >= low) & (numbers <= high)
     return (numbers >= low) | (numbers <= high)
 
 
-def _read_class(
-    text: str,
-    factor: Factor,
-) -> int:
+def _read_class(text: str, factor: Factor) -> int:
     last = factor.size - 1
     if text == "max":
         return last
@@ -632,10 +556,7 @@ def _read_class(
     return number
 
 
-def _read_value(
-    text: str,
-    factor: Factor,
-) -> float:
+def _read_value(text: str, factor: Factor) -> float:
     """Reads a bound; one close to a grid value is that value."""
     if text == "min":
         bound = factor.low

@@ -96,20 +96,14 @@ def _compute_profiles(
     return tf.cast(profiles, tf.float32)
 
 
-def _apply_polarity(
-    images: tf.Tensor,
-    polarity: str,
-) -> tf.Tensor:
+def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
     images = images[..., tf.newaxis]
     if polarity == "dark":
         return 1.0 - images
     return images
 
 
-def rotate_images(
-    images: tf.Tensor,
-    degrees: tf.Tensor,
-) -> tf.Tensor:
+def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
     """Rotates every image by its own angle.
 
     In float64, as `scipy.ndimage.rotate(image, angle, order=1, reshape=False)`:
@@ -262,18 +256,11 @@ def _place_windows(
     columns = tf.cast(columns, tf.int32)
     column_codes = tf.one_hot(columns, grid_size)
     # Sums of zeros and one pixel: exact.
-    images = tf.einsum(
-        "nvw,nvr,nwc->nrc",
-        windows,
-        row_codes,
-        column_codes,
-    )
+    images = tf.einsum("nvw,nvr,nwc->nrc", windows, row_codes, column_codes)
     return images[..., tf.newaxis]
 
 
-def _broadcast_values(
-    values: Mapping[str, Any],
-) -> dict[str, tf.Tensor]:
+def _broadcast_values(values: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     """Makes all values float64, [n, 1, 1]."""
     columns = {}
     zeros = 0.0  # [n, 1, 1] in the end
@@ -350,10 +337,7 @@ def _measure_box(
     return outside + inside
 
 
-def _measure_ellipse(
-    x: tf.Tensor,
-    y: tf.Tensor,
-) -> tf.Tensor:
+def _measure_ellipse(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     a, b = ELLIPSE
     f = x**2 / a**2 + y**2 / b**2 - 1.0
     fx = 2 * x / a**2
@@ -361,10 +345,7 @@ def _measure_ellipse(
     return _measure_curve(f, fx, fy)
 
 
-def _measure_heart(
-    x: tf.Tensor,
-    y: tf.Tensor,
-) -> tf.Tensor:
+def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to (x^2 + y^2 - 1)^3 = x^2 y^3."""
     disk = x**2 + y**2 - 1.0
     slope = 6 * disk**2
@@ -375,41 +356,23 @@ def _measure_heart(
     return _measure_curve(f, fx, fy)
 
 
-def _measure_triangle(
-    x: tf.Tensor,
-    y: tf.Tensor,
-) -> tf.Tensor:
+def _measure_triangle(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to the sides of (-1, -1), (1, -1), (0, 1)."""
     slanted = 2.0 * tf.abs(x) + y - 1.0
     slanted /= math.sqrt(5.0)
     return tf.maximum(slanted, -1.0 - y)
 
 
-def _measure_l(
-    x: tf.Tensor,
-    y: tf.Tensor,
-) -> tf.Tensor:
+def _measure_l(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to two bars along the sides of a square."""
     half_stroke = STROKE / 2
     middle = 1.0 - half_stroke  # of a bar
-    upright = _measure_box(
-        x + middle,
-        y,
-        half_width=half_stroke,
-    )
-    lying = _measure_box(
-        x,
-        y + middle,
-        half_height=half_stroke,
-    )
+    upright = _measure_box(x + middle, y, half_width=half_stroke)
+    lying = _measure_box(x, y + middle, half_height=half_stroke)
     return tf.minimum(upright, lying)
 
 
-def _measure_curve(
-    f: tf.Tensor,
-    fx: tf.Tensor,
-    fy: tf.Tensor,
-) -> tf.Tensor:
+def _measure_curve(f: tf.Tensor, fx: tf.Tensor, fy: tf.Tensor) -> tf.Tensor:
     """Returns the distance to the curve f = 0, to first order."""
     return f / tf.sqrt(fx**2 + fy**2 + TINY)
 

@@ -29,11 +29,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import (
-    FactorSpace,
-    number,
-    number_rows,
-)
+from tfcomp.datasets.factors import FactorSpace, number, number_rows
 from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
@@ -51,12 +47,7 @@ MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
 RENDERED = 64  # combinations at a time
 RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
 CHANGE = 1 / 255  # pixels with a smaller range, or share of the largest
-NUMBERS = (
-    "certified",
-    "missing_rank",
-    "noise_mean",
-    "noise_max",
-)
+NUMBERS = ("certified", "missing_rank", "noise_mean", "noise_max")
 
 
 @dataclass(frozen=True)
@@ -73,11 +64,7 @@ class Certificate:
     images: Array
 
 
-def certify(
-    train: Array,
-    every: Array,
-    order: int,
-) -> Certificate | None:
+def certify(train: Array, every: Array, order: int) -> Certificate | None:
     """Finds the combinations that training determines.
 
     Args:
@@ -107,10 +94,7 @@ def certify(
     return Certificate(certified, images=_complete(codes, null))
 
 
-def _certify_known(
-    points: Array,
-    num_train: int,
-) -> Certificate:
+def _certify_known(points: Array, num_train: int) -> Certificate:
     """Certifies training combinations alone: all factors may interact."""
     numbers = number_rows(points)
     train, rows = np.split(numbers, [num_train])
@@ -121,11 +105,7 @@ def _certify_known(
     return Certificate(certified, images=first[is_missing])
 
 
-def exceeds_columns(
-    sizes: Sequence[int],
-    order: int,
-    most: int,
-) -> bool:
+def exceeds_columns(sizes: Sequence[int], order: int, most: int) -> bool:
     """Tells whether a design may have more than `most` columns.
 
     It stops counting there: 312 factors have five million triples.
@@ -143,10 +123,7 @@ def exceeds_columns(
     return False
 
 
-def number_effects(
-    table: Array,
-    order: int,
-) -> tuple[Array, int]:
+def number_effects(table: Array, order: int) -> tuple[Array, int]:
     """Numbers the effects of `order` factors, the columns of the design.
 
     Where a factor can be absent, there are effects of fewer factors, too.
@@ -186,10 +163,7 @@ def _number_present(classes: Array) -> Array:
     return number(flat)
 
 
-def make_products(
-    codes: Array,
-    num_columns: int,
-) -> Array:
+def make_products(codes: Array, num_columns: int) -> Array:
     """Makes the normal equations of one-hot rows, [columns, columns].
 
     Args:
@@ -209,10 +183,7 @@ def make_products(
     return products.toarray()
 
 
-def _find_null(
-    codes: Array,
-    num_columns: int,
-) -> Array:
+def _find_null(codes: Array, num_columns: int) -> Array:
     """Finds an orthonormal basis of the null space, [columns, d]."""
     from scipy.linalg import lapack, solve_triangular
 
@@ -240,10 +211,7 @@ def _find_null(
     return basis
 
 
-def _is_open(
-    codes: Array,
-    null: Array,
-) -> Array:
+def _is_open(codes: Array, null: Array) -> Array:
     """Marks rows [n] that are not in the row space."""
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(null.shape[1], TESTS))
@@ -253,10 +221,7 @@ def _is_open(
     return is_far.any(axis=1)
 
 
-def _sum_columns(
-    vectors: Array,
-    codes: Array,
-) -> Array:
+def _sum_columns(vectors: Array, codes: Array) -> Array:
     """Multiplies one-hot rows with vectors, [n, d].
 
     Args:
@@ -267,10 +232,7 @@ def _sum_columns(
     return np.sum(terms, axis=0)
 
 
-def _complete(
-    codes: Array,
-    null: Array,
-) -> Array:
+def _complete(codes: Array, null: Array) -> Array:
     """Chooses the fewest rows that complete the row space."""
     from scipy.linalg import qr
 
@@ -394,10 +356,7 @@ def list_images(
     return images
 
 
-def mark_certified(
-    dataset: Dataset,
-    certificate: Certificate,
-) -> Array:
+def mark_certified(dataset: Dataset, certificate: Certificate) -> Array:
     """Returns 1, 0 or NaN (not held out) for each point of the grid, [n].
 
     Args:
@@ -409,11 +368,7 @@ def mark_certified(
     return dataset.select_points(marks)
 
 
-def measure_noise(
-    train: Array,
-    points: Array,
-    order: int,
-) -> Array | None:
+def measure_noise(train: Array, points: Array, order: int) -> Array | None:
     """Computes the variance of determined sums of effects.
 
     Args:
@@ -447,10 +402,7 @@ def measure_noise(
     return variance
 
 
-def _number_few_effects(
-    table: Array,
-    order: int,
-) -> tuple[Array, int]:
+def _number_few_effects(table: Array, order: int) -> tuple[Array, int]:
     """Numbers effects, unless even the groups of factors are too many."""
     num_groups = math.comb(table.shape[1], order)
     if num_groups > FEW_COLUMNS:
@@ -486,12 +438,7 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
 
     explained: dict[str, float] = {}
     for order in _list_orders(dataset.space):
-        r2 = explain_images(
-            combinations[sample],
-            images,
-            order,
-            around,
-        )
+        r2 = explain_images(combinations[sample], images, order, around)
         if r2 is None:
             break
         explained[str(order)] = r2
@@ -572,10 +519,7 @@ def explain_images(
     return float(1 - error / spread)
 
 
-def _span_effects(
-    codes: Array,
-    num_columns: int,
-) -> Array:
+def _span_effects(codes: Array, num_columns: int) -> Array:
     """Finds an orthonormal basis of the effects and a constant, [n, rank].
 
     Args:
@@ -618,11 +562,7 @@ def _cover_combinations(dataset: Dataset) -> float:
     rows, inside_rows = np.split(numbers, [len(points)])
     is_inside = np.isin(rows, inside_rows)
 
-    is_trained = np.where(
-        points.is_ood,
-        is_inside,
-        ~points.is_test,
-    )
+    is_trained = np.where(points.is_ood, is_inside, ~points.is_test)
     return float(is_trained.mean())
 
 

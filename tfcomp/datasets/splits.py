@@ -154,12 +154,7 @@ def make_splits(
         limit = eval_points
     if len(points) <= limit:
         is_complete = cells is None or _is_grid(space, every)
-        return Splits(
-            train,
-            points,
-            hidden,
-            is_complete,
-        )
+        return Splits(train, points, hidden, is_complete)
     return Splits(
         train=train,
         points=points[sample_rows(is_ood, limit)],
@@ -170,10 +165,7 @@ def make_splits(
     )
 
 
-def _check_leaks(
-    region: Region,
-    train: Array,
-) -> None:
+def _check_leaks(region: Region, train: Array) -> None:
     """Refuses training examples in the region."""
     leaks = np.flatnonzero(region.contains(train))
     if leaks.size:
@@ -205,20 +197,14 @@ def _find_hidden(
     return tuple(hidden)
 
 
-def _occur(
-    table: Array,
-    others: Array,
-) -> Array:
+def _occur(table: Array, others: Array) -> Array:
     """Marks the rows of [n, F] that are among other rows, [n]."""
     numbers = number_rows(np.concatenate([table, others]))
     rows, other_rows = np.split(numbers, [len(table)])
     return np.isin(rows, other_rows)
 
 
-def _is_grid(
-    space: FactorSpace,
-    table: Array,
-) -> bool:
+def _is_grid(space: FactorSpace, table: Array) -> bool:
     """Tells whether a table has every combination of the grid, in order."""
     size = math.prod(space.shape)
     if len(table) != size:
@@ -245,10 +231,7 @@ def _apply(
     return cells, is_ood
 
 
-def sample_rows(
-    is_ood: Array,
-    count: int,
-) -> Array:
+def sample_rows(is_ood: Array, count: int) -> Array:
     """Samples rows, the same in every call, sorted.
 
     Args:
@@ -266,10 +249,7 @@ def sample_rows(
     return np.sort(np.concatenate([ood, known]))
 
 
-def choose_rows(
-    count: int,
-    limit: int,
-) -> Array:
+def choose_rows(count: int, limit: int) -> Array:
     """Samples rows, the same ones in every call.
 
     Args:
@@ -313,12 +293,7 @@ def draw_training_table(
     count = config.data.num_train or len(cells)
     rng = np.random.default_rng([config.training.seed, 0])
     if config.data.coordinates == "grid":
-        return draw_cells(
-            cells,
-            count,
-            "num_train",
-            rng,
-        )
+        return draw_cells(cells, count, "num_train", rng)
 
     train = np.empty((0, len(space)), np.float32)
     # The region leaves a grid cell free, but its free volume can be nothing.
@@ -356,11 +331,7 @@ def draw_cells(
     return cells[np.sort(rows)]
 
 
-def weigh(
-    table: Array,
-    space: FactorSpace,
-    pairs: str,
-) -> Array:
+def weigh(table: Array, space: FactorSpace, pairs: str) -> Array:
     """Weighs training examples so that factors correlate.
 
     A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
@@ -391,15 +362,9 @@ def weigh(
     return np.exp(logs.min() - logs)
 
 
-def _parse_pair(
-    pair: str,
-    space: FactorSpace,
-) -> tuple[int, int, float]:
+def _parse_pair(pair: str, space: FactorSpace) -> tuple[int, int, float]:
     """Parses `a,b:s` into two columns and the width s."""
-    match = re.fullmatch(
-        r"([^,:]+),([^,:]+):(\d*\.?\d+)",
-        pair.strip(),
-    )
+    match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
     names = ", ".join(space.names)
     error = ConfigError(
         "correlation",
@@ -428,10 +393,7 @@ def repeat_rows(weights: Array) -> Array:
     return np.minimum(rows, len(ends) - 1)
 
 
-def repeat_rare(
-    space: FactorSpace,
-    table: Array,
-) -> Array:
+def repeat_rare(space: FactorSpace, table: Array) -> Array:
     """Returns rows, each as often as its rarest value is below average.
 
     Args:

@@ -13,17 +13,8 @@ from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.dataset import (
-    DATASETS,
-    Dataset,
-    Render,
-    build_dataset,
-)
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    make_pixel_space,
-)
+from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
+from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 
@@ -97,12 +88,7 @@ def _list_stripes(
     cells = space.grid()
     cells = cells[~region.contains(cells)]
     rng = np.random.default_rng([config.training.seed, 0])
-    bumps = draw_cells(
-        cells,
-        data.num_bumps,
-        "num_bumps",
-        rng,
-    )
+    bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
     return np.concatenate([stripes, bumps])
 
 
@@ -125,11 +111,7 @@ def _build(config: RunConfig, space: FactorSpace, **fields: Any) -> Dataset:
         "size_flag": "grid_size",
         "license": "mit",
     }
-    return build_dataset(
-        config,
-        space,
-        **defaults | fields,
-    )
+    return build_dataset(config, space, **defaults | fields)
 
 
 def _make_renderer(name: str, *settings: Any) -> Render:
@@ -223,10 +205,7 @@ def _make_space(
     return FactorSpace(varied)
 
 
-def _make_angle(
-    name: str,
-    size: int,
-) -> Factor:
+def _make_angle(name: str, size: int) -> Factor:
     return Factor(
         name,
         size,
@@ -237,9 +216,7 @@ def _make_angle(
     )
 
 
-def _parse_sprites(
-    data: DataConfig,
-) -> tuple[tuple[str, ...], list[int]]:
+def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
     """Returns shapes, and sizes of shape, scale, orientation, x, y (, hue)."""
     shapes = tuple(name.strip() for name in data.sprite_shapes.split(","))
     distinct = set(shapes)

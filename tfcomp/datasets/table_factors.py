@@ -20,12 +20,7 @@ ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
 class TableError(ValueError):
     """A table that breaks a rule, such as `classes must be integers`."""
 
-    def __init__(
-        self,
-        field: str,
-        rule: str,
-        value: object,
-    ) -> None:
+    def __init__(self, field: str, rule: str, value: object) -> None:
         super().__init__(f"{field} {rule}, got {value}")
 
 
@@ -52,10 +47,7 @@ class Description:
     size: int
 
 
-@dataclass(
-    frozen=True,
-    eq=False,
-)
+@dataclass(frozen=True, eq=False)
 class FactorColumn:
     """A factor, and what it is in each image.
 
@@ -73,10 +65,7 @@ class FactorColumn:
     is_continuous: bool = False
 
 
-def check_classes(
-    classes: Array,
-    num_images: int | None,
-) -> None:
+def check_classes(classes: Array, num_images: int | None) -> None:
     """Checks the shape and type of classes, and their number.
 
     Args:
@@ -146,11 +135,7 @@ def describe_columns(
     return descriptions
 
 
-def _read_list(
-    field: str,
-    given: Any,
-    count: int,
-) -> list[Any]:
+def _read_list(field: str, given: Any, count: int) -> list[Any]:
     """Reads a list with an entry for each factor; without one, of None."""
     if given is None:
         return [None] * count
@@ -161,19 +146,13 @@ def _read_list(
     return list(given)
 
 
-def _check_list(
-    field: str,
-    given: Any,
-) -> None:
+def _check_list(field: str, given: Any) -> None:
     has_length = hasattr(given, "__len__") and not isinstance(given, str)
     if not has_length or not getattr(given, "ndim", 1):
         raise TableError(field, "must be a list", repr(given))
 
 
-def _read_texts(
-    field: str,
-    given: Any,
-) -> tuple[str, ...]:
+def _read_texts(field: str, given: Any) -> tuple[str, ...]:
     """Reads short texts without characters that a terminal interprets."""
     if given is None:
         return ()
@@ -186,10 +165,7 @@ def _read_texts(
     return texts
 
 
-def _read_size(
-    field: str,
-    size: Any,
-) -> int:
+def _read_size(field: str, size: Any) -> int:
     if size is None:
         return 0
     is_number = isinstance(size, int | float | np.number)
@@ -199,28 +175,17 @@ def _read_size(
     return int(size)
 
 
-def _read_numbers(
-    field: str,
-    given: Any,
-) -> Array | None:
+def _read_numbers(field: str, given: Any) -> Array | None:
     if given is None:
         return None
     _check_list(field, given)
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "buif" or numbers.ndim != 1:
-        raise TableError(
-            field,
-            "must be a list of numbers",
-            numbers.dtype,
-        )
+        raise TableError(field, "must be a list of numbers", numbers.dtype)
     return numbers.astype(float)
 
 
-def make_factor(
-    numbers: Array,
-    given: Description,
-    bins: int,
-) -> FactorColumn:
+def make_factor(numbers: Array, given: Description, bins: int) -> FactorColumn:
     """Makes a factor of a column of classes.
 
     Args:
@@ -266,18 +231,10 @@ def _make_continuous(
         unit=given.unit,
     )
     index = factor.to_index(values)
-    return FactorColumn(
-        factor,
-        index,
-        values,
-        is_continuous=True,
-    )
+    return FactorColumn(factor, index, values, is_continuous=True)
 
 
-def _read_points(
-    numbers: Array,
-    given: Description,
-) -> Array:
+def _read_points(numbers: Array, given: Description) -> Array:
     """Reads the value of each image, [n].
 
     Args:
@@ -293,10 +250,7 @@ def _read_points(
     return values[index]
 
 
-def _make_discrete(
-    numbers: Array,
-    given: Description,
-) -> FactorColumn:
+def _make_discrete(numbers: Array, given: Description) -> FactorColumn:
     """Makes a factor of classes: an ordered, periodic or categorical one."""
     kind, period = _read_kind(given)
     index = _read_classes(numbers, given.name)
@@ -310,12 +264,7 @@ def _make_discrete(
     high = float(values[-1])
     if is_periodic:
         high = _find_end(given.name, values, period)
-    even = np.linspace(
-        low,
-        high,
-        len(values),
-        endpoint=not is_periodic,
-    )
+    even = np.linspace(low, high, len(values), endpoint=not is_periodic)
     levels: tuple[float, ...] = ()
     if not _is_even(values, even):
         levels = tuple(values.tolist())
@@ -349,11 +298,7 @@ def _read_kind(given: Description) -> tuple[str, float]:
     return kind, period
 
 
-def _list_values(
-    index: Array,
-    given: Description,
-    period: float,
-) -> Array:
+def _list_values(index: Array, given: Description, period: float) -> Array:
     """Lists the values of the classes of a factor, [size].
 
     Args:
@@ -384,11 +329,7 @@ def _list_values(
     return values
 
 
-def _find_end(
-    name: str,
-    values: Array,
-    period: float,
-) -> float:
+def _find_end(name: str, values: Array, period: float) -> float:
     """Finds the value of a periodic factor that equals its first one.
 
     Args:
@@ -413,10 +354,7 @@ def _find_end(
     return high + step
 
 
-def _is_even(
-    values: Array,
-    even: Array,
-) -> bool:
+def _is_even(values: Array, even: Array) -> bool:
     tolerance = EVEN * np.diff(values).min()
     return np.allclose(
         values,
@@ -426,10 +364,7 @@ def _is_even(
     )
 
 
-def _read_classes(
-    numbers: Array,
-    name: str,
-) -> Array:
+def _read_classes(numbers: Array, name: str) -> Array:
     """Reads a column of classes as integers from 0."""
     is_class = (numbers >= 0) & (numbers % 1 == 0)  # NaN and infinity are none
     if not is_class.all():
@@ -444,11 +379,7 @@ def _read_classes(
     return numbers.astype(np.int64)
 
 
-def _read_values(
-    values: Array,
-    index: Array,
-    given: Description,
-) -> Array:
+def _read_values(values: Array, index: Array, given: Description) -> Array:
     """Reads the value of each class, [size].
 
     Args:
@@ -467,11 +398,7 @@ def _read_values(
     return values
 
 
-def _find_values(
-    values: Array,
-    index: Array,
-    name: str,
-) -> Array:
+def _find_values(values: Array, index: Array, name: str) -> Array:
     """Finds the value of each class in the values of images, [n]."""
     _, first, places = np.unique(
         index,
@@ -490,10 +417,7 @@ def _find_values(
     return by_class
 
 
-def _check_rising(
-    name: str,
-    values: Array,
-) -> None:
+def _check_rising(name: str, values: Array) -> None:
     """Refuses values that do not rise in float32, in which models get them."""
     steps = np.diff(values.astype(np.float32), append=np.inf)
     is_right = (steps > 0) & np.isfinite(values)
@@ -504,10 +428,7 @@ def _check_rising(
         raise TableError("values", rule, pair.tolist())
 
 
-def _read_period(
-    name: str,
-    text: str,
-) -> float:
+def _read_period(name: str, text: str) -> float:
     """Reads the number behind `periodic:`, 0 if there is none."""
     if not text:
         return 0.0

@@ -33,11 +33,7 @@ from tfcomp.config.hashes import (
     read_cells,
 )
 from tfcomp.config.plugins import Registry
-from tfcomp.datasets.factor_table import (
-    FactorTable,
-    allocate,
-    check_bytes,
-)
+from tfcomp.datasets.factor_table import FactorTable, allocate, check_bytes
 from tfcomp.datasets.published import describe_published
 from tfcomp.datasets.table_factors import TableError
 
@@ -91,10 +87,7 @@ def _open_npz(path: str | Path) -> Arrays:
         members = archive.infolist()
     sizes = {m.filename.removesuffix(".npy"): m.file_size for m in members}
 
-    def read(
-        name: str,
-        most: int | None = MAX_BYTES,
-    ) -> Array:
+    def read(name: str, most: int | None = MAX_BYTES) -> Array:
         check_bytes(name, sizes[name], most)
         with np.load(path) as arrays:
             return arrays[name]
@@ -102,9 +95,7 @@ def _open_npz(path: str | Path) -> Arrays:
     return Arrays(list(sizes), read)
 
 
-def read_embeddings(
-    path: str,
-) -> tuple[FactorTable, dict[str, Array]]:
+def read_embeddings(path: str) -> tuple[FactorTable, dict[str, Array]]:
     """Reads the table and the layers of an `.npz` file.
 
     It has `classes`, or a column [n] for each factor. `images` are optional,
@@ -123,11 +114,7 @@ def read_embeddings(
     layers = {name: a for name, a in arrays.items() if a.ndim != 1}
     if classes is None:
         return tabulate(columns, images), layers
-    return FactorTable(
-        images,
-        classes,
-        **_read_options(members),
-    ), layers
+    return FactorTable(images, classes, **_read_options(members)), layers
 
 
 @READERS.register(".h5")
@@ -136,20 +123,13 @@ def read_h5(path: str | Path) -> FactorTable:
     """Returns the table of an HDF5 file."""
     import h5py
 
-    def read(
-        name: str,
-        most: int | None = MAX_BYTES,
-    ) -> Array:
+    def read(name: str, most: int | None = MAX_BYTES) -> Array:
         member = members[name]
         check_bytes(name, member.nbytes, most)
         if h5py.check_string_dtype(member.dtype):
             return np.asarray(member.asstr()[()], object)
         if member.dtype.kind not in "buif":
-            raise TableError(
-                name,
-                "must be numbers or text",
-                member.dtype,
-            )
+            raise TableError(name, "must be numbers or text", member.dtype)
         return member[()]
 
     # Some file systems of clusters have no locks, and data are only read.
@@ -177,11 +157,7 @@ def _list_arrays(group: Any) -> dict[str, Any]:
             continue
         is_elsewhere = member.file.filename != group.file.filename
         if is_elsewhere or member.external or member.is_virtual:
-            raise TableError(
-                name,
-                "must lie in the file itself",
-                "a link",
-            )
+            raise TableError(name, "must lie in the file itself", "a link")
         arrays[name] = member
 
     return arrays
@@ -192,22 +168,14 @@ def _make_table(arrays: Arrays) -> FactorTable:
     if {"images", "classes"} <= {*arrays.names}:
         options = _read_options(arrays)
         images = arrays.read("images", None)
-        return FactorTable(
-            images,
-            arrays.read("classes"),
-            **options,
-        )
+        return FactorTable(images, arrays.read("classes"), **options)
 
     for name in LAYOUTS.names():
         table = LAYOUTS.get(name).load()(arrays)
         if table is not None:
             return table
     rule = "must have images and classes (docs/data.md has all layouts)"
-    raise TableError(
-        "members",
-        rule,
-        ", ".join(sorted(arrays.names)) or "none",
-    )
+    raise TableError("members", rule, ", ".join(sorted(arrays.names)) or "none")
 
 
 @LAYOUTS.register("dSprites")
@@ -220,11 +188,7 @@ def read_dsprites(arrays: Arrays) -> FactorTable | None:
                 columns["values"] = arrays.read(f"{latents}values")
             images = arrays.read("imgs", None)
             classes = arrays.read(f"{latents}classes")
-            return FactorTable(
-                images,
-                classes,
-                **columns,
-            )
+            return FactorTable(images, classes, **columns)
     return None
 
 
@@ -241,11 +205,7 @@ def read_3dshapes(arrays: Arrays) -> FactorTable | None:
 
     columns = dict(zip(names, labels.T, strict=True))
     images = arrays.read("images", None)
-    return tabulate(
-        columns,
-        images,
-        **options,
-    )
+    return tabulate(columns, images, **options)
 
 
 def _read_options(arrays: Arrays) -> dict[str, Any]:
@@ -315,10 +275,7 @@ def tabulate(
     )
 
 
-def _number_values(
-    column: Array,
-    name: str,
-) -> tuple[Array, Array]:
+def _number_values(column: Array, name: str) -> tuple[Array, Array]:
     """Returns classes [n] of numbers, equal but for rounding, and values."""
     if not np.isfinite(column).all():
         raise TableError(f"the column {name}", "must have no gaps", "NaN")
@@ -348,10 +305,7 @@ def read_folder(folder: Path) -> FactorTable:
     raise TableError("the folder", rule, f"{len(tables)} .csv files")
 
 
-def _read_csv(
-    folder: Path,
-    table: Path,
-) -> FactorTable:
+def _read_csv(folder: Path, table: Path) -> FactorTable:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
     frame = read_cells(table)
     picture_column = find_picture_column(frame)
@@ -362,11 +316,7 @@ def _read_csv(
             heads.append(str(head))
     if frame.empty or not picture_column or not heads:
         rule = f"must have rows, {PICTURE_HEADS[0]} and a column per factor"
-        raise TableError(
-            table.name,
-            rule,
-            ", ".join(map(str, frame))[:100],
-        )
+        raise TableError(table.name, rule, ", ".join(map(str, frame))[:100])
 
     images = _read_images(folder, table.name, frame[picture_column].tolist())
     columns = {}
@@ -375,18 +325,10 @@ def _read_csv(
         name, _, kind = head.partition(":")
         columns[name] = _read_column(frame[head], kind, table.name)
         kinds.append(kind or None)
-    return tabulate(
-        columns,
-        images,
-        kinds=kinds,
-    )
+    return tabulate(columns, images, kinds=kinds)
 
 
-def _read_column(
-    cells: "pd.Series[str]",
-    kind: str,
-    table: str,
-) -> Array:
+def _read_column(cells: "pd.Series[str]", kind: str, table: str) -> Array:
     """Returns a column as numbers if it has no text, else as text."""
     import pandas as pd
 
@@ -409,11 +351,7 @@ def _read_column(
     return numbers
 
 
-def _read_images(
-    folder: Path,
-    table: str,
-    names: list[str],
-) -> Array:
+def _read_images(folder: Path, table: str, names: list[str]) -> Array:
     absent = [name for name in names if not os.path.isfile(folder / name)]
     if absent:
         rule = "must name images that are in the folder"

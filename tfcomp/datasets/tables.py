@@ -16,20 +16,12 @@ from tfcomp.config.hashes import TFDS, find_prepared, hash_data
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.copies import Copies
-from tfcomp.datasets.dataset import (
-    DATASETS,
-    Dataset,
-    Render,
-    build_dataset,
-)
+from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_readers import (
-    READERS,
-    read_folder,
-)
+from tfcomp.datasets.table_readers import READERS, read_folder
 
 SAMPLE = 256  # number of images whose brightness is measured
 _read: dict[str, FactorTable] = {}  # the last table, by its hash
@@ -40,11 +32,7 @@ def make_table(config: RunConfig) -> Dataset:
     """Returns the dataset of `--data`, which must have the hash of the run."""
     data = config.data
     if not data.data:
-        raise ConfigError(
-            "data",
-            "must name a file for the dataset table",
-            "",
-        )
+        raise ConfigError("data", "must name a file for the dataset table", "")
     digest = hash_data(data.data, data.data_dir)
     if data.data_hash != digest:
         raise RunError(
@@ -61,10 +49,7 @@ def make_table(config: RunConfig) -> Dataset:
     return make_table_dataset(config, table)
 
 
-def make_listed_region(
-    table: FactorTable,
-    images: Any,
-) -> Region:
+def make_listed_region(table: FactorTable, images: Any) -> Region:
     """Makes a region that holds out some images of a table.
 
     Args:
@@ -91,10 +76,7 @@ def make_listed_region(
     return Region(f"{count:,} images of a list", contains)
 
 
-def _call_region(
-    function: Callable[[Array], Any],
-    points: Array,
-) -> Array:
+def _call_region(function: Callable[[Array], Any], points: Array) -> Array:
     """Calls a user's region on points [n, F], and checks its mask [n]."""
     count = len(points)
     mask = np.asarray(function(points.copy()))
@@ -104,10 +86,7 @@ def _call_region(
     return mask
 
 
-def _mark_images(
-    table: FactorTable,
-    images: Any,
-) -> Array:
+def _mark_images(table: FactorTable, images: Any) -> Array:
     """Marks the points [n] of listed images, a mask or numbers of images."""
     mask = np.zeros(len(table.points), bool)
     try:
@@ -196,12 +175,7 @@ def _train_on_images(
     numbers = np.flatnonzero(np.repeat(is_known, table.counts))
     count = config.data.num_train or len(numbers)
     rng = np.random.default_rng([config.training.seed, 0])
-    numbers = draw_cells(
-        numbers,
-        count,
-        "num_train",
-        rng,
-    )
+    numbers = draw_cells(numbers, count, "num_train", rng)
     points = np.repeat(table.points, table.counts, axis=0)
     return {
         "train": points[numbers],
@@ -218,10 +192,7 @@ def find_polarity(table: FactorTable) -> str:
     return "dark" if brightness > 0.5 else "bright"
 
 
-def read_table(
-    data: str,
-    data_dir: str = "",
-) -> FactorTable:
+def read_table(data: str, data_dir: str = "") -> FactorTable:
     """Reads the table of a file, a folder, or a TFDS dataset.
 
     Args:
@@ -252,10 +223,7 @@ def read_table(
 
 
 @contextlib.contextmanager
-def explain_damage(
-    data: str,
-    flag: str = "data",
-) -> Iterator[None]:
+def explain_damage(data: str, flag: str = "data") -> Iterator[None]:
     """Turns errors of a damaged file into a `RunError` of one line.
 
     Args:
@@ -324,9 +292,4 @@ class VectorDataset(Dataset):
         num_empty = height * width - num_units
         margins = ((0, 0), (0, num_empty))
         padded = np.pad(shades, margins)
-        return padded.reshape(
-            -1,
-            height,
-            width,
-            1,
-        )
+        return padded.reshape(-1, height, width, 1)

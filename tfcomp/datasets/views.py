@@ -22,10 +22,7 @@ MAX_EXPLORED = 4096  # combinations
 MAX_BETWEEN = 10**5  # combinations
 
 
-def to_contrast(
-    dataset: Dataset,
-    images: Array,
-) -> Array:
+def to_contrast(dataset: Dataset, images: Array) -> Array:
     """Subtracts the background or the mean from images.
 
     Args:
@@ -40,10 +37,7 @@ def to_contrast(
     return sign * (flat - reference)
 
 
-def from_contrast(
-    dataset: Dataset,
-    bright: Array,
-) -> Array:
+def from_contrast(dataset: Dataset, bright: Array) -> Array:
     """Restores images: the inverse of `to_contrast`.
 
     Args:
@@ -55,9 +49,7 @@ def from_contrast(
     return images.reshape(-1, *dataset.image_shape)
 
 
-def _find_origin(
-    dataset: Dataset,
-) -> tuple[float, float | Array]:
+def _find_origin(dataset: Dataset) -> tuple[float, float | Array]:
     """Returns the sign of contrast, and the image whose contrast is 0."""
     if dataset.ground is None:
         reference = dataset.reference.ravel()
@@ -67,10 +59,7 @@ def _find_origin(
     return 1.0, dataset.ground
 
 
-def restore(
-    dataset: Dataset,
-    bright: Array,
-) -> Array:
+def restore(dataset: Dataset, bright: Array) -> Array:
     """Makes contrast visible: scaled to the maximum, or plus the mean image.
 
     Args:
@@ -84,11 +73,7 @@ def restore(
     return images / np.where(largest > 0, largest, 1.0)
 
 
-def refine(
-    dataset: Dataset,
-    encoding: str,
-    count: int,
-) -> Dataset:
+def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
     """Moves the dataset to a finer grid.
 
     Values are even from the first value of the grid to the last one, as the
@@ -128,10 +113,7 @@ def refine(
     )
 
 
-def _refine_space(
-    space: FactorSpace,
-    count: int,
-) -> FactorSpace:
+def _refine_space(space: FactorSpace, count: int) -> FactorSpace:
     """Gives each ordered factor `count` evenly spaced values."""
     if count < 2:
         raise ConfigError("between", "must be at least 2", count)
@@ -156,22 +138,14 @@ def _refine_space(
     return refined
 
 
-def make_map(
-    dataset: Dataset,
-    values: Array,
-) -> GridMap:
+def make_map(dataset: Dataset, values: Array) -> GridMap:
     """Makes a map of numbers per grid point; NaN at all other points.
 
     Args:
         dataset: Has the grid, and what is held out of it.
         values: A number for each point, [n].
     """
-    numbers = spread(
-        dataset.space,
-        dataset.splits.grid,
-        values,
-        empty=np.nan,
-    )
+    numbers = spread(dataset.space, dataset.splits.grid, values, empty=np.nan)
     mask = None
     if dataset.held_out.any():
         mask = dataset.held_out
@@ -202,10 +176,7 @@ def subsample_maps(dataset: Dataset) -> Dataset:
     return dataset.at_points(points[rows])
 
 
-def subsample_points(
-    dataset: Dataset,
-    limit: int,
-) -> Dataset:
+def subsample_points(dataset: Dataset, limit: int) -> Dataset:
     """Moves an incomplete dataset to a sample of its points.
 
     Args:
@@ -219,10 +190,7 @@ def subsample_points(
     return dataset.at_points(splits.points[rows])
 
 
-def subsample_levels(
-    dataset: Dataset,
-    limit: int = MAX_EXPLORED,
-) -> Dataset:
+def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     """Moves a dataset to all combinations of even levels of its factors.
 
     Some of them are held out, if any combination is. Where few combinations
@@ -257,10 +225,7 @@ def subsample_levels(
     return dataset.at_points(points[rows])
 
 
-def _choose_levels(
-    index: Array,
-    limit: int,
-) -> list[Array]:
+def _choose_levels(index: Array, limit: int) -> list[Array]:
     """Chooses even levels of each column of [n, F].
 
     Every factor has all of its levels, or as many as the others that have
@@ -284,10 +249,7 @@ def _choose_levels(
     return levels
 
 
-def _find_rows(
-    index: Array,
-    levels: Sequence[Array],
-) -> Array:
+def _find_rows(index: Array, levels: Sequence[Array]) -> Array:
     """Finds the rows of [n, F] all of whose levels are listed."""
     is_listed = np.ones(len(index), bool)
     for column, listed in zip(index.T, levels, strict=True):
@@ -341,10 +303,7 @@ def read_points(
     return table
 
 
-def _check_levels(
-    factor: Factor,
-    values: Array,
-) -> None:
+def _check_levels(factor: Factor, values: Array) -> None:
     """Refuses values [n] that are no levels: models take the nearest one."""
     nearest = factor.values()[factor.to_index(values)]
     is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
@@ -355,10 +314,7 @@ def _check_levels(
         raise ConfigError(factor.name, f"must be among {listed}", wrong)
 
 
-def _join_columns(
-    space: FactorSpace,
-    given: Mapping[str, Any],
-) -> Array:
+def _join_columns(space: FactorSpace, given: Mapping[str, Any]) -> Array:
     """Joins values or names of levels by factor into a table, [n, F]."""
     columns = []
     for factor in space:
@@ -372,10 +328,7 @@ def _join_columns(
     return np.stack(broadcast, axis=1)
 
 
-def _to_values(
-    factor: Factor,
-    given: Any,
-) -> Array:
+def _to_values(factor: Factor, given: Any) -> Array:
     """Converts names of levels and numbers to values, float32 [n]."""
     items = np.atleast_1d(np.asarray(given))
     levels = dict(zip(factor.names, factor.values(), strict=False))

@@ -149,11 +149,7 @@ def draw_stage_panels(
         panel_points = points[points["panel"] == panel]
         _draw_lines(axes, panel_points, lines)
         exhibits.add_panel_title(axes, panel, width)
-        axes.set_xticks(
-            range(len(stages)),
-            stages,
-            **SLANTED,
-        )
+        axes.set_xticks(range(len(stages)), stages, **SLANTED)
         axes.set_xlim(-0.4, len(stages) - 0.6)
     row[0].set_ylabel(ylabel)
 
@@ -247,11 +243,7 @@ def finish_axes(axes: Axes) -> None:
     axes.spines[["right", "top"]].set_visible(False)
 
 
-def set_log_scale(
-    axes: Axes,
-    numbers: pd.Series,
-    direction: str = "y",
-) -> None:
+def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
     """Makes an axis logarithmic, which ends near the numbers above 0.
 
     Args:
@@ -273,11 +265,7 @@ def set_log_scale(
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
 
 
-def shade_interval(
-    axes: Axes,
-    low: float,
-    high: float,
-) -> None:
+def shade_interval(axes: Axes, low: float, high: float) -> None:
     """Shades the values of x that were held out.
 
     Args:
@@ -369,12 +357,7 @@ def draw_forest(
     for axes, panel in zip(grid, panels, strict=True):
         panel_marks = table[table["panel"] == panel]
         for name, row in panel_marks.groupby("row", sort=False):
-            _draw_row(
-                axes,
-                rows.index(name),
-                row,
-                mean,
-            )
+            _draw_row(axes, rows.index(name), row, mean)
 
         _label_forest(axes, panel, labels)
         if panel in log:
@@ -384,11 +367,7 @@ def draw_forest(
     return exhibits.finish_figure(figure, "", lambda: table)
 
 
-def _label_forest(
-    axes: Axes,
-    title: str,
-    rows: Sequence[str],
-) -> None:
+def _label_forest(axes: Axes, title: str, rows: Sequence[str]) -> None:
     """Names the score below a panel, and the settings beside it."""
     finish_axes(axes)
     axes.grid(visible=False, axis="y")
@@ -396,31 +375,18 @@ def _label_forest(
     size = exhibits.scale_text(9)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=size)
-    axes.set_yticks(
-        range(len(rows)),
-        rows,
-        fontsize=size,
-    )
+    axes.set_yticks(range(len(rows)), rows, fontsize=size)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel(textwrap.fill(title, 30), fontsize=size)
 
 
-def _draw_row(
-    axes: Axes,
-    place: int,
-    marks: pd.DataFrame,
-    label: str,
-) -> None:
+def _draw_row(axes: Axes, place: int, marks: pd.DataFrame, label: str) -> None:
     """Draws the seeds of a setting, their mean, and its interval."""
     color = get_line_style(0)["color"]
     is_seed = marks["mark"] == "seed"
     seeds = marks.loc[is_seed, "value"]
     if len(seeds):
-        offsets = np.linspace(
-            -0.14,
-            0.14,
-            len(seeds),
-        )
+        offsets = np.linspace(-0.14, 0.14, len(seeds))
         axes.plot(
             seeds,
             place + offsets,

@@ -89,10 +89,7 @@ def use_own_style() -> Iterator[None]:
 
 
 @contextmanager
-def fit_width(
-    width: Width,
-    height: float = math.inf,
-) -> Iterator[None]:
+def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
     """Makes the figures of a `with` block fit a place in print.
 
     Args:
@@ -124,10 +121,7 @@ def fit_width(
         _room.reset(token)
 
 
-def make_figure(
-    size: tuple[float, float],
-    layout: Any = "constrained",
-) -> Plot:
+def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
     """Makes a figure of a size in inches, or as `fit_width` asks.
 
     Args:
@@ -200,10 +194,7 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
     return num_rows, math.ceil(count / num_rows)
 
 
-def keep_panels(
-    grid: NDArray[np.object_],
-    count: int,
-) -> list[Axes]:
+def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
     """Keeps the first panels of a grid, row by row, and removes the others.
 
     Args:
@@ -221,11 +212,7 @@ def scale_text(points: float) -> float:
     return points / rcParamsDefault["font.size"] * rcParams["font.size"]
 
 
-def add_panel_title(
-    axes: Axes,
-    title: str,
-    width: float,
-) -> None:
+def add_panel_title(axes: Axes, title: str, width: float) -> None:
     """Writes the title of one panel.
 
     Args:
@@ -387,10 +374,7 @@ def figure_to_pdf(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def figure_to_array(
-    figure: Figure,
-    dpi: int = DPI,
-) -> NDArray[np.uint8]:
+def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
     """Renders a figure as RGBA [H, W, 4].
 
     Args:
@@ -406,11 +390,7 @@ def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     """Stacks pictures `[H, W, 4]` of any sizes into one PNG file."""
     width = max(picture.shape[1] for picture in pictures)
     height = sum(picture.shape[0] for picture in pictures)
-    sheet = Image.new(
-        "RGBA",
-        (width, height),
-        "white",
-    )
+    sheet = Image.new("RGBA", (width, height), "white")
     top = 0
     for picture in pictures:
         sheet.paste(Image.fromarray(picture), (0, top))

@@ -62,11 +62,7 @@ def tile_images(
     num_missing = -len(images) % columns
     padding = [(0, 0)] * images.ndim
     padding[0] = (0, num_missing)
-    cells = np.pad(
-        images,
-        padding,
-        constant_values=empty,
-    )
+    cells = np.pad(images, padding, constant_values=empty)
 
     num_rows = len(cells) // columns
     rows = []
@@ -153,10 +149,7 @@ def write_outputs(
         )
 
 
-def read_outputs(
-    folder: Path,
-    grid: np.ndarray,
-) -> dict[int, Outputs]:
+def read_outputs(folder: Path, grid: np.ndarray) -> dict[int, Outputs]:
     """Reads the outputs that a run has kept.
 
     Args:
@@ -218,11 +211,7 @@ def write_preview(
     info = PngInfo()
     info.add_text("points", json.dumps(list(titles)))
     with write_whole(folder / PREVIEW_FILE) as partial:
-        sheet.save(
-            partial,
-            "PNG",
-            pnginfo=info,
-        )
+        sheet.save(partial, "PNG", pnginfo=info)
 
 
 def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:

@@ -105,11 +105,7 @@ def _label_rows(
 ) -> None:
     """Writes labels beside the first panels, in lines of so many letters."""
     for axes, label in zip(panels, labels, strict=True):
-        text = textwrap.fill(
-            label,
-            letters,
-            break_long_words=False,
-        )
+        text = textwrap.fill(label, letters, break_long_words=False)
         axes.set_ylabel(text, fontsize=exhibits.scale_text(12))
 
 
@@ -141,11 +137,7 @@ def _show_image(axes: Axes, image: np.ndarray) -> None:
     axes.xaxis.set_visible(False)  # or its place is looked for at length
 
 
-def _mark_position(
-    axes: Axes,
-    x: float,
-    y: float,
-) -> None:
+def _mark_position(axes: Axes, x: float, y: float) -> None:
     """Circles a position; a stripe, with NaN, is no point."""
     if np.isnan([x, y]).any():
         return
@@ -234,11 +226,7 @@ def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
     return ScalarMappable(Normalize(low, high), "viridis")
 
 
-def _draw_curve(
-    axes: Axes,
-    points: np.ndarray,
-    is_closed: bool,
-) -> None:
+def _draw_curve(axes: Axes, points: np.ndarray, is_closed: bool) -> None:
     """Joins points [n, 2] that follow each other."""
     if is_closed:
         points = np.concatenate([points, points[:1]])

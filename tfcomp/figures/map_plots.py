@@ -22,11 +22,7 @@ from numpy.typing import ArrayLike
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
 from tfcomp.figures import exhibits
-from tfcomp.figures.curve_plots import (
-    OUTLINE_COLOR,
-    OUTLINE_LABEL,
-    SLANTED,
-)
+from tfcomp.figures.curve_plots import OUTLINE_COLOR, OUTLINE_LABEL, SLANTED
 from tfcomp.figures.exhibits import Plot, melt
 from tfcomp.figures.image_files import tile_images
 
@@ -198,11 +194,7 @@ def draw_embeddings(
         [(0, 0), (room, 0), (0, 1)],
         constant_values=np.nan,
     )
-    sheet = tile_images(
-        framed,
-        num_columns,
-        empty=np.nan,
-    )
+    sheet = tile_images(framed, num_columns, empty=np.nan)
 
     size = (TILE_SIZE * num_columns + 1.2, TILE_SIZE * num_rows + 1.0)
     figure = exhibits.make_figure(size)
@@ -269,18 +261,9 @@ def draw_profiles(
     return exhibits.finish_figure(figure, title, table)
 
 
-def _show_symmetric(
-    axes: Axes,
-    array: np.ndarray,
-    limit: float,
-) -> AxesImage:
+def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
     """Shows numbers in red above 0 and in blue below."""
-    return show_cells(
-        axes,
-        array,
-        Normalize(-limit, limit),
-        "RdBu_r",
-    )
+    return show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
 
 
 def find_limit(numbers: np.ndarray) -> float:
@@ -419,11 +402,7 @@ def compute_outline(mask: ArrayLike) -> np.ndarray:
     return np.stack([starts, stops], axis=1)
 
 
-def draw_outline(
-    axes: Axes,
-    mask: ArrayLike,
-    linewidth: float = 1.8,
-) -> None:
+def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
     """Draws `compute_outline` on axes that count the cells from 0.
 
     Args:

@@ -56,12 +56,7 @@ def picture_samples(
     splits = dataset.splits
     is_in_subset = splits.is_ood if subset == "ood" else splits.is_id
     rows = choose_spread(np.flatnonzero(is_in_subset), count)
-    return picture_rows(
-        dataset,
-        {"model": evaluation},
-        rows,
-        title=title,
-    )
+    return picture_rows(dataset, {"model": evaluation}, rows, title=title)
 
 
 def picture_rows(

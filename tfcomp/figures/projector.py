@@ -20,11 +20,7 @@ from tfcomp.config.errors import describe_refusal
 from tfcomp.figures.image_files import arrange_channels, tile_images, to_bytes
 from tfcomp.figures.pictures import title_points
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.storage.files import (
-    make_folder,
-    write_text,
-    write_whole,
-)
+from tfcomp.storage.files import make_folder, write_text, write_whole
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
 SUBFOLDER = "projector"

@@ -64,16 +64,10 @@ def single_threaded(
     function: Callable[Given, Result],
 ) -> Callable[Given, Result]:
     """Limits the linear algebra library to one thread during the calls."""
-    return threadpool_limits.wrap(
-        limits=1,
-        user_api="blas",
-    )(function)
+    return threadpool_limits.wrap(limits=1, user_api="blas")(function)
 
 
-def compute_rows(
-    flat: Array,
-    is_ood: Array,
-) -> Array:
+def compute_rows(flat: Array, is_ood: Array) -> Array:
     """Normalizes a stage by its ID points alone.
 
     Args:
@@ -90,14 +84,8 @@ def compute_rows(
     return compute_gram(flat, is_ood)
 
 
-@np.errstate(
-    invalid="ignore",
-    over="ignore",
-)
-def normalize_rows(
-    flat: Array,
-    is_ood: Array,
-) -> Array:
+@np.errstate(invalid="ignore", over="ignore")
+def normalize_rows(flat: Array, is_ood: Array) -> Array:
     """Normalizes activations.
 
     Args:
@@ -117,14 +105,8 @@ def normalize_rows(
     return features
 
 
-@np.errstate(
-    invalid="ignore",
-    over="ignore",
-)
-def compute_gram(
-    flat: Array,
-    is_ood: Array,
-) -> Array:
+@np.errstate(invalid="ignore", over="ignore")
+def compute_gram(flat: Array, is_ood: Array) -> Array:
     """Computes inner products of normalized rows.
 
     Args:
@@ -150,10 +132,7 @@ def compute_gram(
     return gram
 
 
-def iterate_units(
-    flat: Array,
-    count: int = BLOCK_UNITS,
-) -> Iterator[Array]:
+def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
     """Yields parts of a stage, so that copies are small.
 
     Args:
@@ -165,18 +144,12 @@ def iterate_units(
         yield flat[:, start : start + count]
 
 
-def _center(
-    block: Array,
-    is_ood: Array,
-) -> Array:
+def _center(block: Array, is_ood: Array) -> Array:
     """Takes the mean over ID points off activations [n, units]."""
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
     shifted = block - block[0]
-    mean = shifted[~is_ood].mean(
-        axis=0,
-        dtype=np.float64,
-    )
+    mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
     shifted -= mean.astype(shifted.dtype)
     return shifted
 
@@ -195,10 +168,7 @@ def compute_effective_rank(weights: Array) -> Array:
 
 
 @single_threaded
-def compute_participation(
-    rows: Array,
-    points: Array,
-) -> float | None:
+def compute_participation(rows: Array, points: Array) -> float | None:
     """Computes the participation ratio of a stage over some points.
 
     Args:

@@ -105,10 +105,7 @@ def compute_log_volume(g: Array) -> Array:
     return np.where(is_missing, np.nan, log_volume)
 
 
-@np.errstate(
-    invalid="ignore",
-    over="ignore",
-)
+@np.errstate(invalid="ignore", over="ignore")
 def divide_by_contrast(
     log_volume: Array,
     activations: Array,
@@ -142,10 +139,7 @@ def compute_factorization(g: Array) -> Array:
 def compute_cosine_factorization(g: Array) -> Array:
     """Computes 1 less the absolute cosine of directions, [n] in [0, 1]."""
 
-    def multiply_lengths(
-        xx: Array,
-        yy: Array,
-    ) -> Array:
+    def multiply_lengths(xx: Array, yy: Array) -> Array:
         return np.sqrt(xx) * np.sqrt(yy)
 
     return _average_pairs(g, multiply_lengths, worst=0.0)
@@ -259,10 +253,7 @@ def compute_gradient_metrics(
     dead_fraction="share of dead points: share of the points at which some "
     "factor moves nothing, or at most 1e-6 per unit",
 )
-def summarize_geometry(
-    g: Array,
-    is_ood: Array,
-) -> Scores:
+def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     """Averages the scores of a stage over points (section 3.4).
 
     Args:
@@ -291,10 +282,7 @@ def summarize_geometry(
 def _finite(g: Array) -> Array:
     """Makes tensors that are not finite NaN as a whole."""
     g = np.asarray(g, np.float64)
-    is_finite = np.isfinite(g).all(
-        axis=(1, 2),
-        keepdims=True,
-    )
+    is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)
     return np.where(is_finite, g, np.nan)
 
 
@@ -345,12 +333,7 @@ def _average_pairs(
     "stages",
     names="log_volume_median_id log_volume_median_ood log_volume_difference",
 )
-@computes(
-    "stages",
-    SHARE,
-    "floor_fraction_id floor_fraction_ood",
-    better="low",
-)
+@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
 def measure_volume_spread(analysis: RunAnalysis) -> Rows:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
     is_id = analysis.splits.is_id
@@ -392,11 +375,7 @@ def measure_volume_per_contrast(analysis: RunAnalysis) -> Rows:
     return rows
 
 
-def _spread(
-    name: str,
-    volume: Array,
-    analysis: RunAnalysis,
-) -> Scores:
+def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     """Measures how much log-volumes [n] vary, and how far from the ID median.
 
     Args:
@@ -422,18 +401,8 @@ def _spread(
     "published code computes it, for comparison: it divides the mean of |g_xy| "
     "by the mean of g_xx + g_yy, so that points with long directions dominate",
 )
-@computes(
-    "stages",
-    Limits(0.5, 1),
-    "scaled_factorization",
-    better="high",
-)
-@computes(
-    "stages",
-    SHARE,
-    "worst_pair_factorization",
-    better="high",
-)
+@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
+@computes("stages", SHARE, "worst_pair_factorization", better="high")
 @computes("stages", SHARE, "chance_factorization")
 def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""

@@ -104,11 +104,7 @@ def compute_jet_products(
 class Interaction:
     """Numbers of a stage at n points; derivatives per range of a factor."""
 
-    def __init__(
-        self,
-        products: Array,
-        ranges: Sequence[float],
-    ) -> None:
+    def __init__(self, products: Array, ranges: Sequence[float]) -> None:
         """Takes the products of a stage apart.
 
         Args:
@@ -120,10 +116,7 @@ class Interaction:
         pair_scale = [scale[i] * scale[j] for i, j in list_pairs(count)]
         scales = np.concatenate([scale, pair_scale, scale])  # [K]
 
-        is_finite = np.isfinite(products).all(
-            axis=(1, 2),
-            keepdims=True,
-        )
+        is_finite = np.isfinite(products).all(axis=(1, 2), keepdims=True)
         products = np.where(is_finite, products, np.nan)
         products = products * scales[:, None] * scales
 
@@ -189,11 +182,7 @@ class Interaction:
 
         # A flat point has no inverse: it gets the one of another tensor, and
         # NaN in the end.
-        regular = np.where(
-            is_flat[:, None, None],
-            np.eye(2),
-            g,
-        )
+        regular = np.where(is_flat[:, None, None], np.eye(2), g)
         inverse = np.linalg.inv(regular)
         transposed = np.swapaxes(self.cross, 1, 2)
         tangent = transposed @ inverse @ self.cross
@@ -275,12 +264,7 @@ def make_interaction_fn(
         size = choose_batch_size(num_units, len(points))
         size = min(most_points, size)
         try:
-            products = evaluate_in_batches(
-                compute,
-                points,
-                size,
-                is_traced,
-            )
+            products = evaluate_in_batches(compute, points, size, is_traced)
         except LookupError:  # an operation without a further gradient
             return {}
 
@@ -293,10 +277,7 @@ def make_interaction_fn(
     return measure
 
 
-def choose_points(
-    grid: Array,
-    count: int,
-) -> Array:
+def choose_points(grid: Array, count: int) -> Array:
     """Samples rows of a grid, always the same ones, in its order.
 
     Args:

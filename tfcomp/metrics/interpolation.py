@@ -50,10 +50,7 @@ class Interpolation:
     truth_r2: Array
 
 
-def find_edges(
-    is_ood: Array,
-    cycle: int = 0,
-) -> tuple[Array, Array, Array]:
+def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
     """Finds the known points before and after held-out points of a curve.
 
     Args:
@@ -131,11 +128,7 @@ def compute_interpolation(
     )
 
 
-def interpolate_edges(
-    truth: Array,
-    is_ood: Array,
-    cycle: int = 0,
-) -> Array:
+def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
     """Interpolates images between two known ones.
 
     Args:
@@ -156,25 +149,15 @@ def interpolate_edges(
     return images
 
 
-def _fit_weights(
-    ends: Array,
-    target: Array,
-) -> Array:
+def _fit_weights(ends: Array, target: Array) -> Array:
     """Fits an image [pixels] by weights [2] of two others, [2, pixels]."""
-    weights, *_ = np.linalg.lstsq(
-        ends.T,
-        target,
-        rcond=None,
-    )
+    weights, *_ = np.linalg.lstsq(ends.T, target, rcond=None)
     return weights
 
 
 def summarize_interpolation(scores: Interpolation) -> Scores:
     """Averages over held-out points, with the least R^2."""
-    linear = np.stack(
-        [1 - scores.fraction, scores.fraction],
-        axis=1,
-    )
+    linear = np.stack([1 - scores.fraction, scores.fraction], axis=1)
     variation = np.sum((linear - 0.5) ** 2) or np.nan
     error = np.sum((scores.weights - linear) ** 2)
     weight_r2 = 1 - error / variation
@@ -188,10 +171,7 @@ def summarize_interpolation(scores: Interpolation) -> Scores:
     }
 
 
-def _compute_r2(
-    target: Array,
-    prediction: Array,
-) -> float:
+def _compute_r2(target: Array, prediction: Array) -> float:
     total = np.sum(target**2) or np.nan
     error = np.sum((target - prediction) ** 2)
     return float(1 - error / total)

@@ -34,10 +34,7 @@ from tfcomp.models.stages import (
 NUM_CHECKED = 16
 
 
-def compute_stage_jacobians(
-    stage_fn: StageFn,
-    factors: tf.Tensor,
-) -> StageDict:
+def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """Computes exact Jacobians of all stages.
 
     One pass per factor, where `tape.batch_jacobian` takes one per unit.
@@ -225,10 +222,7 @@ def choose_jacobian(
     if not steps:
         return exact
 
-    def combine(
-        stage_fn: StageFn,
-        factors: tf.Tensor,
-    ) -> StageDict:
+    def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         differences = fallback(stage_fn, factors)
         jacobians = exact(stage_fn, factors)
         for stage in differences:
@@ -265,17 +259,10 @@ def list_jacobians(
         return _fix_classes(compute_stage_jacobians, space), fallback
     ordered = list(space.directions)
 
-    def choose_columns(
-        stage_fn: StageFn,
-        factors: tf.Tensor,
-    ) -> StageDict:
+    def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         jacobians = {}
         for stage, jacobian in outside(stage_fn, factors).items():
-            jacobians[stage] = tf.gather(
-                jacobian,
-                ordered,
-                axis=2,
-            )
+            jacobians[stage] = tf.gather(jacobian, ordered, axis=2)
         return jacobians
 
     return choose_columns, fallback
@@ -290,10 +277,7 @@ def find_outside_jacobians(model: keras.Model) -> JacobianFn | None:
     return None
 
 
-def find_nondifferentiable(
-    model: keras.Model,
-    dataset: Dataset,
-) -> list[str]:
+def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
     """Finds stages that move with a factor although the derivative is 0.
 
     Args:
@@ -325,10 +309,7 @@ def find_nondifferentiable(
     return _list_steps(on_grid, moved)
 
 
-def _list_steps(
-    exact: StageDict,
-    moved: StageDict,
-) -> list[str]:
+def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
     """Lists stages whose exact metrics alone are zero along a factor."""
     stages = []
     for stage, g in exact.items():
@@ -356,10 +337,7 @@ def describe_nondifferentiable(stages: Sequence[str]) -> str:
     )
 
 
-def _fix_classes(
-    jacobian_fn: JacobianFn,
-    space: FactorSpace,
-) -> JacobianFn:
+def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
     """Makes Jacobians over ordered factors, with categorical ones fixed."""
     ordered = list(space.directions)
     if not ordered:
@@ -367,10 +345,7 @@ def _fix_classes(
     if len(ordered) == len(space):
         return jacobian_fn
 
-    def compute(
-        stage_fn: StageFn,
-        factors: tf.Tensor,
-    ) -> StageDict:
+    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         factors = tf.convert_to_tensor(factors)
 
         def vary(values: tf.Tensor) -> StageDict:
@@ -380,20 +355,13 @@ def _fix_classes(
             points = tf.stack(columns, axis=1)
             return stage_fn(points)
 
-        varied = tf.gather(
-            factors,
-            ordered,
-            axis=1,
-        )
+        varied = tf.gather(factors, ordered, axis=1)
         return jacobian_fn(vary, varied)
 
     return compute
 
 
-def _make_empty_jacobians(
-    stage_fn: StageFn,
-    factors: tf.Tensor,
-) -> StageDict:
+def _make_empty_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """Makes Jacobians [n, 1, 0] of categorical factors alone."""
     jacobians = {}
     for stage, activations in stage_fn(factors).items():

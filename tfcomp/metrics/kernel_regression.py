@@ -131,12 +131,7 @@ def fit_kernels(
         if len(rows) >= MIN_POINTS and np.isfinite(target).all():
             targets[name] = target
 
-    nothing = KernelFit(
-        (),
-        float("nan"),
-        None,
-        None,
-    )
+    nothing = KernelFit((), float("nan"), None, None)
     fits = {name: dict.fromkeys(KERNELS, nothing) for name in outputs}
     for kernel in KERNELS:
         choices = _choose(kernel, known, targets)
@@ -170,20 +165,10 @@ def _fit_kernel(
         target: ID outputs, [n_id, pixels].
         held_out: OOD outputs, [n_ood, pixels].
     """
-    among_known = make_kernel(
-        kernel,
-        known,
-        known,
-        choice.scales,
-    )
+    among_known = make_kernel(kernel, known, known, choice.scales)
     parts = np.linalg.eigh(among_known)
     ((weights, intercept, _),) = _solve(parts, target, [choice.ridge])
-    to_known = make_kernel(
-        kernel,
-        unseen,
-        known,
-        choice.scales,
-    )
+    to_known = make_kernel(kernel, unseen, known, choice.scales)
     residual = held_out - to_known @ weights - intercept
 
     mean = target.mean(axis=0)
@@ -243,12 +228,7 @@ def _choose(
 
     best: dict[str, Choice] = {}
     for scales in itertools.product(SCALES, repeat=count):
-        among_known = make_kernel(
-            kernel,
-            known,
-            known,
-            scales,
-        )
+        among_known = make_kernel(kernel, known, known, scales)
         parts = np.linalg.eigh(among_known)
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)

@@ -76,12 +76,7 @@ def compute_cosine_gram(outputs: Array) -> Array:
     flat = _scale_rows(flatten_outputs(outputs))
     unit = flat.astype(np.float32)  # for a product that is twice as fast
     gram = (unit @ unit.T).astype(np.float64)
-    return np.clip(
-        gram,
-        -1,
-        1,
-        out=gram,
-    )
+    return np.clip(gram, -1, 1, out=gram)
 
 
 @single_threaded
@@ -126,11 +121,7 @@ def compute_overlap_gram(outputs: Array) -> Array:
     counts = np.diagonal(intersection).copy()
     union = counts[:, None] + counts - intersection
 
-    overlap = np.divide(
-        intersection,
-        _one_if_zero(union),
-        out=intersection,
-    )
+    overlap = np.divide(intersection, _one_if_zero(union), out=intersection)
     overlap[~is_finite] = np.nan
     overlap[:, ~is_finite] = np.nan
     return overlap
@@ -167,10 +158,7 @@ def _one_if_zero(values: Array) -> Array:
     return np.where(values == 0, 1.0, values)
 
 
-def make_factorized_kernel(
-    factors: Array,
-    width: float = 0.0,
-) -> Array:
+def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
     """Makes the binary factorized kernel (eq. 3, 4).
 
     An absent value (NaN) agrees with none.
@@ -187,10 +175,7 @@ def make_factorized_kernel(
     return np.mean(similarities, axis=0)
 
 
-def make_conjunctive_kernel(
-    factors: Array,
-    width: float = 0.0,
-) -> Array:
+def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
     """Makes the kernel that is 1 where all factors agree.
 
     Args:
@@ -210,10 +195,7 @@ IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
 }
 
 
-def compute_alignment(
-    gram: Array,
-    kernel: Array,
-) -> float:
+def compute_alignment(gram: Array, kernel: Array) -> float:
     """Computes the centered alignment of two kernels (appendix F.1).
 
     Args:
@@ -228,10 +210,7 @@ def compute_alignment(
     if len(gram) < 3 or not is_finite:
         return float("nan")
 
-    product = np.vdot(
-        _center(gram),
-        _center(kernel),
-    )
+    product = np.vdot(_center(gram), _center(kernel))
     return float(np.clip(product, -1, 1))
 
 
@@ -299,10 +278,7 @@ def summarize_best_alignment(
     return numbers
 
 
-def _compute_similarities(
-    factors: Array,
-    width: float,
-) -> Iterator[Array]:
+def _compute_similarities(factors: Array, width: float) -> Iterator[Array]:
     """Yields the similarity of all pairs of points in each factor, [n, n]."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)
@@ -420,10 +396,7 @@ def compare_shapes(
 
 
 @single_threaded
-def summarize_similarity(
-    first: Shape,
-    second: Shape,
-) -> Scores:
+def summarize_similarity(first: Shape, second: Shape) -> Scores:
     """Computes the metrics and their null.
 
     Args:

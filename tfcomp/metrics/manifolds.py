@@ -112,10 +112,7 @@ def compute_components(
     largest = np.argmax(np.abs(features), axis=0)
     columns = np.arange(features.shape[1])
     signs = np.sign(features[largest, columns])
-    return Components(
-        features=features * signs,
-        explained=explained,
-    )
+    return Components(features=features * signs, explained=explained)
 
 
 def has_umap() -> bool:

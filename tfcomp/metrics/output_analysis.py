@@ -68,11 +68,7 @@ class TracedModel:
         predict_fn: From factors to `{"image": images}`, traced.
     """
 
-    def __init__(
-        self,
-        model: keras.Model,
-        space: FactorSpace,
-    ) -> None:
+    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
         self.model = model
         self.space = space
         self.stage_sizes = {}
@@ -94,11 +90,7 @@ class TracedModel:
     def _num_units(self) -> int:
         return sum(self.stage_sizes.values())
 
-    def is_compatible(
-        self,
-        model: keras.Model,
-        space: FactorSpace,
-    ) -> bool:
+    def is_compatible(self, model: keras.Model, space: FactorSpace) -> bool:
         """Returns True for the same architecture, whatever the weights.
 
         Args:
@@ -170,11 +162,7 @@ class TracedModel:
             num_units=self._num_units,
         )
 
-    def _evaluate(
-        self,
-        fn: StageFn,
-        points: Array,
-    ) -> Arrays:
+    def _evaluate(self, fn: StageFn, points: Array) -> Arrays:
         """Calls a function as seldom as memory allows."""
         size = choose_batch_size(self._call_units, len(points))
         try:
@@ -281,11 +269,7 @@ class OutputAnalysis:
         outputs = self._outputs
         if outputs is None:
             outputs = self.traced.predict(self.splits.grid)
-        return evaluate_images(
-            self.dataset,
-            self.traced.predict_fn,
-            outputs,
-        )
+        return evaluate_images(self.dataset, self.traced.predict_fn, outputs)
 
     @cached_property
     def bright_outputs(self) -> Array:
@@ -366,10 +350,7 @@ class OutputAnalysis:
             return scores
 
         # A sample lacks ID points, which are nearer.
-        distance = np.minimum(
-            scores[0].distance,
-            self.border_distance[is_ood],
-        )
+        distance = np.minimum(scores[0].distance, self.border_distance[is_ood])
         return [dataclasses.replace(s, distance=distance) for s in scores]
 
     @cached_property
@@ -399,12 +380,7 @@ class OutputAnalysis:
         # Also with overlaps of bumps in place of deltas.
         sigma = self.dataset.sigma
         if self.is_plane and sigma:
-            smooth = summarize_alignment(
-                gram,
-                self.index,
-                is_ood,
-                width=sigma,
-            )
+            smooth = summarize_alignment(gram, self.index, is_ood, width=sigma)
             additive = smooth["alignment_factorized"]
             numbers["alignment_factorized_smooth"] = additive
             numbers["alignment_radial"] = smooth["alignment_conjunctive"]

@@ -16,11 +16,7 @@ from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.metrics.features import Arrays, Scores, finite_or_none
 from tfcomp.metrics.registry import Metric, list_registered
-from tfcomp.metrics.scores import (
-    average_scores,
-    compute_mse,
-    score_images,
-)
+from tfcomp.metrics.scores import average_scores, compute_mse, score_images
 from tfcomp.models.stages import evaluate_in_batches
 
 # Points that are scored at once, and points of one call of the model where its
@@ -83,12 +79,7 @@ def score_points(
         scores["blank_mse"], _ = dataset.compare(factors, blank)
 
     if is_ood is not None:
-        view = ImageView(
-            images,
-            truth,
-            factors,
-            is_ood,
-        )
+        view = ImageView(images, truth, factors, is_ood)
         for metric in list_registered("image"):
             values = _attempt(metric, view, "images")
             if values is None:
@@ -204,19 +195,10 @@ def _list_starts(dataset: Dataset) -> Iterable[int]:
     starts = range(0, len(dataset.splits.scored.factors), BLOCK)
     if not dataset.splits.is_streamed:
         return starts
-    return show_progress(
-        starts,
-        "scores",
-        "block",
-        len(starts),
-    )
+    return show_progress(starts, "scores", "block", len(starts))
 
 
-def _average(
-    each: Mapping[str, Array],
-    mask: Array,
-    total: Array,
-) -> Scores:
+def _average(each: Mapping[str, Array], mask: Array, total: Array) -> Scores:
     """Averages scores over a subset of points.
 
     Args:
@@ -231,10 +213,7 @@ def _average(
     )
 
 
-def compute_ssim_error(
-    images: Array,
-    truth: Array,
-) -> Array:
+def compute_ssim_error(images: Array, truth: Array) -> Array:
     """Computes 1 - SSIM, [n]; NaN if not finite.
 
     Args:
@@ -249,10 +228,7 @@ def compute_ssim_error(
     return 1.0 - np.concatenate(parts, dtype=np.float64)
 
 
-def compute_error_ratio(
-    dataset: Dataset,
-    evaluation: Evaluation,
-) -> Array:
+def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
     """Divides MSE by the MSE of `Dataset.reference`, at grid points, [n].
 
     Args:
@@ -262,30 +238,14 @@ def compute_error_ratio(
     points = dataset.splits.grid
     truth = evaluation.truth
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    error = compute_mse(
-        dataset,
-        points,
-        evaluation.images,
-        truth,
-    )
-    blank = compute_mse(
-        dataset,
-        points,
-        reference,
-        truth,
-    )
+    error = compute_mse(dataset, points, evaluation.images, truth)
+    blank = compute_mse(dataset, points, reference, truth)
     return divide(error, blank)
 
 
-def divide(
-    values: Array,
-    by: Array,
-) -> Array:
+def divide(values: Array, by: Array) -> Array:
     """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
-    with np.errstate(
-        invalid="ignore",
-        divide="ignore",
-    ):
+    with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(values == 0, 0.0, values / by)
 
 
@@ -327,12 +287,7 @@ def compute_stage_metrics(
 
     numbers = {}
     for stage, activations in read_stages():
-        view = StageView(
-            stage,
-            activations,
-            factors,
-            is_ood,
-        )
+        view = StageView(stage, activations, factors, is_ood)
         numbers[stage] = {
             metric.name: finite_or_none(_attempt(metric, view, stage))
             for metric in metrics
@@ -362,29 +317,16 @@ def try_metrics(dataset: Dataset) -> None:
 
     rng = np.random.default_rng(0)
     units = rng.normal(size=(len(rows), TRIAL_UNITS)).astype(np.float32)
-    stage_view = StageView(
-        "stage_0",
-        units,
-        points,
-        is_ood,
-    )
+    stage_view = StageView("stage_0", units, points, is_ood)
     for metric in stage_metrics:
         _compute(metric, stage_view)
     truth = dataset.render_array(points)
-    image_view = ImageView(
-        truth,
-        truth,
-        points,
-        is_ood,
-    )
+    image_view = ImageView(truth, truth, points, is_ood)
     for metric in image_metrics:
         _compute(metric, image_view)
 
 
-def _compute(
-    metric: Metric,
-    view: StageView | ImageView,
-) -> Any:
+def _compute(metric: Metric, view: StageView | ImageView) -> Any:
     """Calls a metric of a user.
 
     Args:
@@ -424,11 +366,7 @@ def _compute(
     return values
 
 
-def _attempt(
-    metric: Metric,
-    view: StageView | ImageView,
-    place: str,
-) -> Any:
+def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
     """Calls a metric of a user; prints a note and goes on if it fails.
 
     Args:

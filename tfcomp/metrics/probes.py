@@ -98,12 +98,7 @@ def probe_rows(
 
     def predict(fit: tuple[Array, Array]) -> Array:
         seen, others = fit
-        return _predict(
-            rows,
-            truth,
-            seen,
-            others,
-        )
+        return _predict(rows, truth, seen, others)
 
     most = max(1, MAX_BYTES // (rows.nbytes + 1))
     num_threads = min(count_cores(), most)
@@ -117,12 +112,7 @@ def probe_rows(
     }
 
 
-def _predict(
-    rows: Array,
-    truth: Array,
-    seen: Array,
-    unseen: Array,
-) -> Array:
+def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
     """Predicts targets of unseen points by ridge regression on seen ones.
 
     Args:
@@ -192,10 +182,7 @@ def _decompose(
     return axes * lengths, squares, others
 
 
-def _score(
-    truth: Array,
-    errors: Array,
-) -> float | None:
+def _score(truth: Array, errors: Array) -> float | None:
     """Averages R^2 over the targets that vary; None if none does.
 
     Args:

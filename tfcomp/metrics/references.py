@@ -83,11 +83,7 @@ def compute_offsets(
     return offsets
 
 
-def find_nearest(
-    index: Array,
-    known: Array,
-    space: FactorSpace,
-) -> Array:
+def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
     """Finds the nearest of the known points, as in `nearest_id`.
 
     Args:
@@ -104,10 +100,7 @@ def find_nearest(
         distances = np.zeros((len(block), len(known)))
         for column, factor in enumerate(space):
             # Values are compared, not points: many points share them.
-            values, places = np.unique(
-                block[:, column],
-                return_inverse=True,
-            )
+            values, places = np.unique(block[:, column], return_inverse=True)
             others = known[:, column, None]
             for number, value in enumerate(values):
                 steps = compute_offsets(others, value, [factor])[:, 0]
@@ -119,11 +112,7 @@ def find_nearest(
 
 
 @single_threaded
-def fit_effects(
-    index: Array,
-    sizes: Sequence[int],
-    images: Array,
-) -> Array:
+def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
     """Fits the additive predictor: the mean image, and effects of values.
 
     Args:
@@ -138,18 +127,12 @@ def fit_effects(
     flat = flat.astype(np.float64)
     mean = flat.mean(axis=0)
     design = make_design(index, sizes)[:, 1:]
-    inverse = np.linalg.pinv(
-        design.T @ design,
-        hermitian=True,
-    )
+    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
     effects = inverse @ (design.T @ (flat - mean))
     return np.vstack([mean, effects])
 
 
-def make_design(
-    index: Array,
-    sizes: Sequence[int],
-) -> Array:
+def make_design(index: Array, sizes: Sequence[int]) -> Array:
     """Makes the matrix that `fit_effects` is multiplied with.
 
     Args:
@@ -168,10 +151,7 @@ def make_design(
     return np.hstack(columns)
 
 
-def compute_border_distance(
-    is_ood: Array,
-    space: FactorSpace,
-) -> Array:
+def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """Computes the largest step along a factor to the nearest ID point.
 
     Args:
@@ -199,10 +179,7 @@ def compute_border_distance(
     return steps[on_grid].ravel()
 
 
-def _grow(
-    reached: Array,
-    space: FactorSpace,
-) -> Array:
+def _grow(reached: Array, space: FactorSpace) -> Array:
     """Adds the points that are one step along any factors from a mask."""
     for axis, factor in enumerate(space):
         if factor.categorical:  # all classes are one step apart
@@ -220,10 +197,7 @@ def _grow(
     return reached
 
 
-def correlate_with_distance(
-    error: Array,
-    distance: Array,
-) -> float | None:
+def correlate_with_distance(error: Array, distance: Array) -> float | None:
     """Computes the rank correlation of OOD errors and distances.
 
     Args:
@@ -245,12 +219,7 @@ def correlate_with_distance(
 
 
 @computes("run", CORRELATION, "border_rank_correlation")
-@computes(
-    "run",
-    POSITIVE,
-    "border_relative_mse",
-    better="low",
-)
+@computes("run", POSITIVE, "border_relative_mse", better="low")
 def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
     """Relates the OOD error to the distance to ID (section 3.2)."""
     if not analysis.splits.is_ood.any():
@@ -315,10 +284,7 @@ def predict_references(dataset: Dataset) -> Arrays:
     return predictions
 
 
-def score_references(
-    dataset: Dataset,
-    truth: Array,
-) -> References:
+def score_references(dataset: Dataset, truth: Array) -> References:
     """Scores predictors without a network.
 
     Args:
@@ -454,18 +420,8 @@ def _score(
         subsets: Masks of points by name, [n] each.
     """
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    blank = compute_mse(
-        dataset,
-        points,
-        reference,
-        truth,
-    )
-    error = compute_mse(
-        dataset,
-        points,
-        images,
-        truth,
-    )
+    blank = compute_mse(dataset, points, reference, truth)
+    error = compute_mse(dataset, points, images, truth)
     scores = {}
     for name, rows in subsets.items():
         if not blank[rows].any():
@@ -476,12 +432,7 @@ def _score(
 
         targets = truth[rows]
         mean_image = np.broadcast_to(targets.mean(axis=0), targets.shape)
-        distance = compute_mse(
-            dataset,
-            points[rows],
-            mean_image,
-            targets,
-        )
+        distance = compute_mse(dataset, points[rows], mean_image, targets)
         variance = distance.mean()
         if variance > TINY * mean_blank:
             scores[f"{name}_r2"] = float(1 - mean_error / variance)

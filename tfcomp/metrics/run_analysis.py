@@ -115,11 +115,7 @@ class RunAnalysis(OutputAnalysis):
             run=run,
         )
 
-    def rename(
-        self,
-        name: str,
-        setting: str,
-    ) -> RunAnalysis:
+    def rename(self, name: str, setting: str) -> RunAnalysis:
         """Makes the same analysis by another name.
 
         Args:
@@ -211,12 +207,7 @@ class RunAnalysis(OutputAnalysis):
     def read_stages(self) -> Iterable[tuple[str, Array]]:
         """Yields stages [n, units] over the grid, with a progress bar."""
         stages = self.traced.read_stages(self.splits.grid)
-        return show_progress(
-            stages,
-            "layers",
-            "stage",
-            len(self.stage_sizes),
-        )
+        return show_progress(stages, "layers", "stage", len(self.stage_sizes))
 
     @cached_property
     def _exact_metrics(self) -> Arrays:
@@ -304,12 +295,7 @@ class RunAnalysis(OutputAnalysis):
         probes = {}
         for stage, activations in self.read_stages():
             rows = features.compute_rows(activations, is_ood)
-            probes[stage] = probe_rows(
-                rows,
-                self._targets,
-                is_ood,
-                self.seed,
-            )
+            probes[stage] = probe_rows(rows, self._targets, is_ood, self.seed)
         return probes
 
     @cached_property
@@ -489,10 +475,7 @@ class RunAnalysis(OutputAnalysis):
         return statistics
 
 
-def measure_run(
-    path: str | Path,
-    traced: Sequence[TracedModel] = (),
-) -> None:
+def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     """Adds the metrics of a finished run to its `metrics.json`, if old.
 
     Args:

@@ -67,10 +67,7 @@ PART_ROUNDING = 1e-10
 
 
 @features.single_threaded
-def compute_schmidt_values(
-    gram: Array,
-    factors: Array,
-) -> Array:
+def compute_schmidt_values(gram: Array, factors: Array) -> Array:
     """Computes the singular values of a kernel between two factors (eq. 30).
 
     Args:
@@ -100,10 +97,7 @@ def compute_explained_fraction(values: Array) -> Array:
     return np.cumsum(squares / squares.sum())
 
 
-def summarize_schmidt(
-    gram: Array,
-    factors: Array,
-) -> Scores:
+def summarize_schmidt(gram: Array, factors: Array) -> Scores:
     """Summarizes the terms of a kernel, and of the centered kernel (eq. 31).
 
     `schmidt_explained_1` is the share of the best product kernel,
@@ -118,10 +112,7 @@ def summarize_schmidt(
     return numbers | summarize_centered_schmidt(gram, factors)
 
 
-def summarize_centered_schmidt(
-    gram: Array,
-    factors: Array,
-) -> Scores:
+def summarize_centered_schmidt(gram: Array, factors: Array) -> Scores:
     """Summarizes the terms of the centered kernel alone.
 
     Args:
@@ -152,11 +143,7 @@ def center_kernel(gram: Array) -> Array:
     return centered * largest
 
 
-def _summarize(
-    gram: Array,
-    factors: Array,
-    name: str,
-) -> Scores:
+def _summarize(gram: Array, factors: Array, name: str) -> Scores:
     """Computes effective rank and shares; their names begin with `name`."""
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
@@ -169,10 +156,7 @@ def _summarize(
     }
 
 
-def arrange_grid(
-    gram: Array,
-    factors: Array,
-) -> Array:
+def arrange_grid(gram: Array, factors: Array) -> Array:
     """Reshapes a Gram matrix over a grid to [x, y, ..., x', y', ...].
 
     Args:
@@ -213,10 +197,7 @@ def _square(values: Array) -> Array:
     return scaled**2
 
 
-def summarize_anova(
-    gram: Array,
-    factors: Array,
-) -> Scores:
+def summarize_anova(gram: Array, factors: Array) -> Scores:
     """Splits the variance of a kernel by the order of its terms (A.5).
 
     Args:
@@ -261,36 +242,24 @@ def summarize_anova(
     return {name: finite_or_none(value) for name, value in numbers.items()}
 
 
-def _keep(
-    blocks: Array,
-    factors: list[int],
-) -> Array:
+def _keep(blocks: Array, factors: list[int]) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     first = [i for i in range(count) if i not in factors]
     second = [count + i for i in first]
-    return blocks.mean(
-        axis=(*first, *second),
-        keepdims=True,
-    )
+    return blocks.mean(axis=(*first, *second), keepdims=True)
 
 
 def remove_marginals(images: Array) -> Array:
     """Removes row and column means of images [n, H, W(, C)]; [n, H, W]."""
     maps = _average_channels(images)
     for axes in ((1, 2), (1,), (2,)):
-        means = maps.mean(
-            axis=axes,
-            keepdims=True,
-        )
+        means = maps.mean(axis=axes, keepdims=True)
         maps = maps - means
     return maps
 
 
-def compute_interaction_r2(
-    images: Array,
-    truth: Array,
-) -> float | None:
+def compute_interaction_r2(images: Array, truth: Array) -> float | None:
     """Computes R^2 of the interaction part of images on the true part.
 
     Args:
@@ -327,12 +296,7 @@ def _average_channels(images: Array) -> Array:
     return maps
 
 
-@computes(
-    "run",
-    SHARE,
-    "interaction_r2_id interaction_r2_ood",
-    better="high",
-)
+@computes("run", SHARE, "interaction_r2_id interaction_r2_ood", better="high")
 def measure_image_interaction(analysis: RunAnalysis) -> Scores:
     """Tests whether images are sums over rows and columns (section 4.2)."""
     if not analysis.dataset.has_position:

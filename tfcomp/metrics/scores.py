@@ -45,10 +45,7 @@ _CONNECTED = np.zeros((3, 3, 3), bool)
 _CONNECTED[1] = True
 
 
-def compute_mse_per_image(
-    images: Array,
-    truth: Array,
-) -> Array:
+def compute_mse_per_image(images: Array, truth: Array) -> Array:
     """Computes the squared error of each image, `[n]`.
 
     Args:
@@ -97,10 +94,7 @@ def compute_mse(
     return compute_mse_per_image(images, truth)
 
 
-def compute_peaks(
-    images: Array,
-    polarity: str,
-) -> Array:
+def compute_peaks(images: Array, polarity: str) -> Array:
     """Finds the first extreme pixel of each image.
 
     Args:
@@ -121,10 +115,7 @@ def compute_peaks(
     return peaks
 
 
-def count_peaks(
-    images: Array,
-    polarity: str,
-) -> Array:
+def count_peaks(images: Array, polarity: str) -> Array:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
     Extrema have eight neighbors; a plateau of equal pixels counts once.
@@ -140,10 +131,7 @@ def count_peaks(
     return np.bincount(image, minlength=len(bright))
 
 
-def count_own_peaks(
-    images: Array,
-    polarity: str,
-) -> Array:
+def count_own_peaks(images: Array, polarity: str) -> Array:
     """Counts peaks relative to each image, `[n]`.
 
     Local extrema above half of the image's largest value and above `FAINT` of a
@@ -272,11 +260,7 @@ def score_images(
     return scores
 
 
-def _measure_offsets(
-    images: Array,
-    positions: Array,
-    polarity: str,
-) -> Array:
+def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
     """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
     peaks = compute_peaks(images, polarity)
     # The truth may have one coordinate alone, as a stripe has.
@@ -323,10 +307,7 @@ def average_scores(
     return scores | dict.fromkeys(names) | means
 
 
-def _find_peaks(
-    bright: Array,
-    threshold: Array,
-) -> Array:
+def _find_peaks(bright: Array, threshold: Array) -> Array:
     """Finds the first pixels of maxima above thresholds.
 
     Args:
@@ -366,10 +347,7 @@ def _drop_channel(images: Array) -> Array:
     return images
 
 
-def _to_bright(
-    images: Array,
-    polarity: str,
-) -> Array:
+def _to_bright(images: Array, polarity: str) -> Array:
     """Copies images as bumps of 1 on a background of 0, `[n, H, W]`."""
     stack = np.asarray(_drop_channel(images), float)
     if stack.ndim == 4:
@@ -380,12 +358,7 @@ def _to_bright(
     return -contrast
 
 
-@computes(
-    "run",
-    Limits(0, 2),
-    "ssim_error_id ssim_error_ood",
-    better="low",
-)
+@computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
 def measure_ssim(analysis: RunAnalysis) -> Scores:
     """Averages 1 - SSIM, which the published code reports beside the MSE."""
     if analysis.ssim_error is None:

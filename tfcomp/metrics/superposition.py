@@ -233,10 +233,7 @@ def make_span(regressors: Array) -> Explain:
     return explain
 
 
-def project(
-    target: Array,
-    regressors: Array,
-) -> float:
+def project(target: Array, regressors: Array) -> float:
     """Explains a target with weights of either sign.
 
     Args:
@@ -253,11 +250,7 @@ def project(
 
     unit = normalize_outputs(target[None])[0]
     regressors = normalize_outputs(regressors)
-    weights, *_ = np.linalg.lstsq(
-        regressors.T,
-        unit,
-        rcond=1e-9,
-    )
+    weights, *_ = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
     residual = unit - weights @ regressors
     error = np.sum(residual**2)
     return float(np.clip(1 - error, 0, 1))
@@ -321,10 +314,7 @@ def superpose(
     return images, np.clip(r2, 0, 1)
 
 
-def _project_onto(
-    means: list[Array],
-    target: Array,
-) -> Array:
+def _project_onto(means: list[Array], target: Array) -> Array:
     """Combines a few images [pixels] by least squares to a target."""
     regressors = normalize_outputs(np.stack(means))
     # The normal equations of few unit vectors: one product of each two.
@@ -334,10 +324,7 @@ def _project_onto(
     return weights @ regressors
 
 
-def choose_scored(
-    count: int,
-    num_factors: int,
-) -> Array:
+def choose_scored(count: int, num_factors: int) -> Array:
     """Chooses the OOD points that are scored: all, or some of many factors.
 
     Args:
@@ -354,10 +341,7 @@ def choose_scored(
     return is_scored
 
 
-def choose_memories(
-    shares: Array,
-    distances: Array,
-) -> Array:
+def choose_memories(shares: Array, distances: Array) -> Array:
     """Chooses the nearest `MAX_MEMORIES` that share most factors.
 
     Args:
@@ -417,11 +401,7 @@ def summarize_superposition(
     return summary
 
 
-def find_blank(
-    unseen: Array,
-    known: Array,
-    share: float = BLANK,
-) -> Array:
+def find_blank(unseen: Array, known: Array, share: float = BLANK) -> Array:
     """Marks outputs that are blank, or faint, beside known ones.
 
     Args:
@@ -497,10 +477,7 @@ def _remove_means(images: Array) -> Array:
     return contrast
 
 
-def _choose_sets(
-    offsets: Array,
-    space: FactorSpace,
-) -> dict[str, list[Array]]:
+def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
     """Chooses the memories of each of `SETS` for one OOD point.
 
     Args:
@@ -536,10 +513,7 @@ def _choose_sets(
     }
 
 
-def find_faint(
-    outputs: Array,
-    is_ood: Array,
-) -> Array:
+def find_faint(outputs: Array, is_ood: Array) -> Array:
     """Marks the OOD outputs that are too faint to be scored.
 
     Args:
@@ -553,11 +527,7 @@ def find_faint(
     return find_blank(flat[is_ood], flat[~is_ood], FAINT)
 
 
-def summarize_sharing(
-    r2: Arrays,
-    distance: Array,
-    is_faint: Array,
-) -> Scores:
+def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
     """Averages near ID and far from it, as `<set>_far_r2_centered`.
 
     Args:
@@ -586,12 +556,7 @@ def summarize_sharing(
     "sharing_far_r2_centered rival_far_r2_centered single_far_r2_centered "
     "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered",
 )
-@computes(
-    "run",
-    SHARE,
-    "faint_far_share faint_near_share",
-    better="low",
-)
+@computes("run", SHARE, "faint_far_share faint_near_share", better="low")
 def measure_sharing(analysis: RunAnalysis) -> Scores:
     """Explains OOD outputs by memories that share a factor (figure 1d)."""
     if not analysis.has_hole:

@@ -90,10 +90,7 @@ class Tuning:
         return np.minimum(total, 1.0)  # but for an ulp
 
 
-def compute_tuning(
-    activations: Array,
-    shape: Sequence[int],
-) -> Tuning:
+def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
     """Decomposes the variance of every unit over a grid (section 4.2).
 
     Args:
@@ -159,11 +156,7 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     return scores
 
 
-def _count_types(
-    sums: Array,
-    products: Array,
-    weights: Array,
-) -> Scores:
+def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
     """Computes the shares of units that are products, and sums.
 
     Args:
@@ -187,11 +180,7 @@ def _count_types(
 
 
 @features.single_threaded
-def select_units(
-    activations: Array,
-    variance: Array,
-    count: int,
-) -> Array:
+def select_units(activations: Array, variance: Array, count: int) -> Array:
     """Chooses the units that vary most and differ most.
 
     Args:
@@ -224,14 +213,8 @@ def select_units(
     return np.array(units, int)
 
 
-@np.errstate(
-    invalid="ignore",
-    over="ignore",
-)
-def _explain_variance(
-    flat: Array,
-    direction: Array,
-) -> Array:
+@np.errstate(invalid="ignore", over="ignore")
+def _explain_variance(flat: Array, direction: Array) -> Array:
     """Computes the variance [units] of a stage [n, units] along a direction."""
     products = []
     for part in iterate_units(flat):
@@ -240,14 +223,8 @@ def _explain_variance(
     return along**2 / len(flat)
 
 
-@np.errstate(
-    invalid="ignore",
-    over="ignore",
-)
-def _decompose(
-    block: Array,
-    shape: tuple[int, ...],
-) -> tuple[Array, Array]:
+@np.errstate(invalid="ignore", over="ignore")
+def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Decomposes the variance of some units.
 
     Args:
@@ -330,17 +307,11 @@ def _find_first(maps: Array) -> Array:
     return square / num_points
 
 
-def _average_others(
-    maps: Array,
-    kept: list[int],
-) -> Array:
+def _average_others(maps: Array, kept: list[int]) -> Array:
     """Averages maps [..., units] over all factors but the kept ones."""
     num_factors = maps.ndim - 1
     others = tuple(axis for axis in range(num_factors) if axis not in kept)
-    return maps.mean(
-        axis=others,
-        keepdims=True,
-    )
+    return maps.mean(axis=others, keepdims=True)
 
 
 @computes("stages", SHARE, "additive_share additive_share_weighted")

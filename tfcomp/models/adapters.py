@@ -68,10 +68,7 @@ class _Outside(keras.layers.Layer):
         inputs: str,
         names: list[str],
     ) -> None:
-        super().__init__(
-            name="outside",
-            dtype="float32",
-        )
+        super().__init__(name="outside", dtype="float32")
         self._call = call
         self._inputs = inputs
         self._space = dataset.space
@@ -165,19 +162,12 @@ class _Outside(keras.layers.Layer):
         """Converts factor values [n, F] to the form that the model takes."""
         if self._inputs != "classes":
             return (factors - self._low) * self._scale
-        index = tf.numpy_function(
-            self._space.to_index,
-            [factors],
-            tf.int64,
-        )
+        index = tf.numpy_function(self._space.to_index, [factors], tf.int64)
         index = tf.cast(index, tf.float32)
         return tf.ensure_shape(index, factors.shape)
 
 
-def _to_images(
-    images: Any,
-    shape: tuple[int, int, int],
-) -> tf.Tensor:
+def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
     """Converts images [n, C, H, W], [n, H, W] or flat ones to [n, H, W, C]."""
     images = tf.convert_to_tensor(images)
     rows, columns, channels = shape
@@ -215,10 +205,7 @@ def check_outputs(
     Raises:
         ValueError: If an image is not finite.
     """
-    call = tf.function(
-        lambda factors: {IMAGE: model(factors)},
-        autograph=False,
-    )
+    call = tf.function(lambda factors: {IMAGE: model(factors)}, autograph=False)
     grid = dataset.splits.grid
     images = evaluate_in_batches(call, grid)[IMAGE]
     _check_finite(images, dataset)
@@ -248,10 +235,7 @@ def check_outputs(
     return dataset, images
 
 
-def _check_finite(
-    images: np.ndarray,
-    dataset: Dataset,
-) -> None:
+def _check_finite(images: np.ndarray, dataset: Dataset) -> None:
     flat = images.reshape(len(images), -1)
     is_finite = np.isfinite(flat).all(axis=1)
     if is_finite.all():
@@ -267,10 +251,7 @@ def _check_finite(
     )
 
 
-def _list_notes(
-    dataset: Dataset,
-    images: np.ndarray,
-) -> list[str]:
+def _list_notes(dataset: Dataset, images: np.ndarray) -> list[str]:
     """Compares the range of images with the range of the true ones."""
     grid = dataset.splits.grid
     points = grid[choose_rows(len(grid), MAX_AVERAGED)]

@@ -17,10 +17,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 Space = FactorSpace | dict
 
 
-def nearest_index(
-    values: KerasTensor,
-    factor: Factor,
-) -> KerasTensor:
+def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Finds the nearest value of a factor's grid.
 
     Args:
@@ -39,10 +36,7 @@ def nearest_index(
     return ops.clip(index, 0.0, factor.size - 1.0)
 
 
-def _nearest_level(
-    values: KerasTensor,
-    factor: Factor,
-) -> KerasTensor:
+def _nearest_level(values: KerasTensor, factor: Factor) -> KerasTensor:
     if factor.periodic:
         values = _wrap(values, factor)
     difference = ops.subtract(values[..., None], factor.values())
@@ -59,10 +53,7 @@ def _nearest_level(
     return ops.cast(ops.min(index, axis=-1), values.dtype)
 
 
-def _wrap(
-    values: KerasTensor,
-    factor: Factor,
-) -> KerasTensor:
+def _wrap(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Moves values outside of the levels by periods to the nearest one."""
     levels = factor.values()
     start, period = factor.find_wrap()
@@ -73,10 +64,7 @@ def _wrap(
     return ops.where(is_outside, moved, values)
 
 
-def encode_one_hot(
-    values: KerasTensor,
-    factor: Factor,
-) -> KerasTensor:
+def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Encodes values as 1 for the nearest grid value, else 0.
 
     Args:
@@ -114,11 +102,7 @@ class FactorEncoding(keras.layers.Layer):
     differentiable = True  # False if the derivative is 0 or undefined
     absent_value = 0.0  # of every unit of an absent factor
 
-    def __init__(
-        self,
-        space: Space,
-        **kwargs,
-    ) -> None:
+    def __init__(self, space: Space, **kwargs) -> None:
         kwargs["dtype"] = "float32"
         super().__init__(**kwargs)
         if isinstance(space, dict):
@@ -126,11 +110,7 @@ class FactorEncoding(keras.layers.Layer):
         self.space = space
 
     @classmethod
-    def of_run(
-        cls,
-        config: RunConfig,
-        space: FactorSpace,
-    ) -> Self:
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
         """Makes the layer `code` of a run by its settings.
 
         Args:
@@ -139,11 +119,7 @@ class FactorEncoding(keras.layers.Layer):
         """
         return cls(space, name="code")
 
-    def encode_factor(
-        self,
-        values: KerasTensor,
-        factor: Factor,
-    ) -> KerasTensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         """Encodes present values of a factor.
 
         Args:
@@ -186,11 +162,7 @@ class FactorEncoding(keras.layers.Layer):
             values = factors[:, column : column + 1]
             absent = ops.isnan(values)
             # The inner `where` keeps NaN out of the gradient as well.
-            present = ops.where(
-                absent,
-                ops.zeros_like(values),
-                values,
-            )
+            present = ops.where(absent, ops.zeros_like(values), values)
 
             if self._is_named(factor):
                 code = encode_one_hot(present, factor)
@@ -243,21 +215,12 @@ class BumpEncoding(FactorEncoding):
 
     options = ("sigma",)
 
-    def __init__(
-        self,
-        space: Space,
-        sigma: float = 1.0,
-        **kwargs,
-    ) -> None:
+    def __init__(self, space: Space, sigma: float = 1.0, **kwargs) -> None:
         super().__init__(space, **kwargs)
         self.sigma = sigma
 
     @classmethod
-    def of_run(
-        cls,
-        config: RunConfig,
-        space: FactorSpace,
-    ) -> Self:
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
         sigma = config.model.code_width or config.data.sigma
         return cls(
             space,
@@ -265,11 +228,7 @@ class BumpEncoding(FactorEncoding):
             name="code",
         )
 
-    def encode_factor(
-        self,
-        values: KerasTensor,
-        factor: Factor,
-    ) -> KerasTensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         distance = ops.subtract(values, factor.values())  # [n, size]
         if factor.periodic:
             period = factor.high - factor.low
@@ -297,11 +256,7 @@ class OneHotEncoding(FactorEncoding):
 
     differentiable = False
 
-    def encode_factor(
-        self,
-        values: KerasTensor,
-        factor: Factor,
-    ) -> KerasTensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         return encode_one_hot(values, factor)
 
 
@@ -339,11 +294,7 @@ class PositionalEncoding(FactorEncoding):
         super().__init__(space, **kwargs)
         self.max_wavelength = max_wavelength
 
-    def encode_factor(
-        self,
-        values: KerasTensor,
-        factor: Factor,
-    ) -> KerasTensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         count = self.code_size(factor) // 2
         exponents = -np.arange(count) / count
         frequencies = self.max_wavelength**exponents
@@ -390,11 +341,7 @@ class RampEncoding(FactorEncoding):
         self.absent_value = absent_value
 
     @classmethod
-    def of_run(
-        cls,
-        config: RunConfig,
-        space: FactorSpace,
-    ) -> Self:
+    def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
         return cls(
             space,
             scaled_to=config.model.ramp_range,
@@ -402,11 +349,7 @@ class RampEncoding(FactorEncoding):
             name="code",
         )
 
-    def encode_factor(
-        self,
-        values: KerasTensor,
-        factor: Factor,
-    ) -> KerasTensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         if self.scaled_to == "raw":
             return values
         unit = _scale_to_unit(values, factor)
@@ -437,11 +380,7 @@ class CircleEncoding(FactorEncoding):
         array([[0.71, 0.71]], dtype=float32)
     """
 
-    def encode_factor(
-        self,
-        values: KerasTensor,
-        factor: Factor,
-    ) -> KerasTensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         unit = _scale_to_unit(values, factor)
         if not factor.periodic:
             return 2.0 * unit - 1.0
@@ -455,10 +394,7 @@ class CircleEncoding(FactorEncoding):
         return 1
 
 
-def _scale_to_unit(
-    values: KerasTensor,
-    factor: Factor,
-) -> KerasTensor:
+def _scale_to_unit(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Scales values so that a factor reaches from 0 to 1."""
     span = factor.high - factor.low
     return (values - factor.low) / span
@@ -482,11 +418,7 @@ class FactorIndex(FactorEncoding):
     differentiable = False
     absent_value = float("nan")
 
-    def encode_factor(
-        self,
-        values: KerasTensor,
-        factor: Factor,
-    ) -> KerasTensor:
+    def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         return nearest_index(values, factor)
 
     def code_size(self, factor: Factor) -> int:

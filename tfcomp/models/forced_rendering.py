@@ -48,10 +48,7 @@ def use_products() -> Iterator[None]:
         _by_product = before
 
 
-def take_rows(
-    weight: KerasTensor,
-    rows: KerasTensor,
-) -> KerasTensor:
+def take_rows(weight: KerasTensor, rows: KerasTensor) -> KerasTensor:
     """Looks up rows of a weight.
 
     Args:
@@ -96,10 +93,7 @@ class ValueEmbedding(keras.layers.Layer):
     ) -> None:
         # Keras would cast the input to the compute dtype, and bfloat16 does
         # not tell index 257 from 256. Only the output has that dtype.
-        super().__init__(
-            autocast=False,
-            **kwargs,
-        )
+        super().__init__(autocast=False, **kwargs)
         if isinstance(size, int):
             size = (size, size)
         rows, columns = size
@@ -114,11 +108,7 @@ class ValueEmbedding(keras.layers.Layer):
             matrices = self.look_up(rows, valid)
         else:
             code = ops.cast(inputs, self.variable_dtype)  # [batch, V]
-            matrices = ops.tensordot(
-                code,
-                self.matrices(),
-                axes=1,
-            )
+            matrices = ops.tensordot(code, self.matrices(), axes=1)
         return ops.cast(matrices, self.compute_dtype)
 
     def spectrum(self) -> KerasTensor:
@@ -141,15 +131,8 @@ class ValueEmbedding(keras.layers.Layer):
         index = ops.cast(index, "float32")
         index = ops.round(index)
         # NaN compares false; checked before the cast, which may wrap around.
-        valid = ops.logical_and(
-            index >= 0,
-            index <= self.num_values - 1,
-        )
-        rows = ops.where(
-            valid,
-            index,
-            ops.zeros_like(index),
-        )
+        valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
+        rows = ops.where(valid, index, ops.zeros_like(index))
         return ops.cast(rows, "int32"), valid
 
 
@@ -201,12 +184,7 @@ class LowRankEmbedding(ValueEmbedding):
         right_regularizer: Any = None,
         **kwargs,
     ) -> None:
-        super().__init__(
-            num_values,
-            size,
-            inputs,
-            **kwargs,
-        )
+        super().__init__(num_values, size, inputs, **kwargs)
         self.rank = rank
         get = keras.regularizers.get
         self.coefficient_regularizer = get(coefficient_regularizer)
@@ -247,11 +225,7 @@ class LowRankEmbedding(ValueEmbedding):
             name=name,
         )
 
-    def look_up(
-        self,
-        rows: KerasTensor,
-        valid: KerasTensor,
-    ) -> KerasTensor:
+    def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
         coefficients = take_rows(self.coefficients, rows)  # [batch, R]
         coefficients = ops.where(valid[:, None], coefficients, 0.0)
         left = take_rows(self.left, rows)  # [batch, R, rows]
@@ -294,11 +268,7 @@ class LowRankEmbedding(ValueEmbedding):
         scale = scale * _inverse_length(left)
         scale = scale * _inverse_length(right)
         # Not `ops.matmul` of a transpose, whose gradient moves a copy.
-        return ops.einsum(
-            "nri,nrj->nij",
-            left * scale,
-            right,
-        )
+        return ops.einsum("nri,nrj->nij", left * scale, right)
 
 
 def _inverse_length(vectors: KerasTensor) -> KerasTensor:
@@ -357,12 +327,7 @@ class AxisEmbedding(ValueEmbedding):
         inputs: str = "index",
         **kwargs,
     ) -> None:
-        super().__init__(
-            num_values,
-            size,
-            inputs,
-            **kwargs,
-        )
+        super().__init__(num_values, size, inputs, **kwargs)
         self.axes = tuple(axes)
         self.rank = len(self.axes)
         self.group_weight = float(group_weight)
@@ -390,11 +355,7 @@ class AxisEmbedding(ValueEmbedding):
             )
             self._profiles.append(weight)
 
-    def look_up(
-        self,
-        rows: KerasTensor,
-        valid: KerasTensor,
-    ) -> KerasTensor:
+    def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
         profiles = []
         for weight in self._profiles:
             profile = take_rows(weight, rows)  # [batch, length]
@@ -464,10 +425,7 @@ class AxisEmbedding(ValueEmbedding):
             length = self.size[other]
             scale = self.kept[index] * length**-0.5
             profile = profiles[index] * scale
-            stripes = ops.expand_dims(
-                profile,
-                axis=1 + other,
-            )
+            stripes = ops.expand_dims(profile, axis=1 + other)
             total = total + stripes
         return total
 
@@ -482,11 +440,7 @@ class AxisEmbedding(ValueEmbedding):
 class _Penalty(keras.regularizers.Regularizer):
     """Base of penalties: a weight times `measure`, over all values."""
 
-    def __init__(
-        self,
-        weight: float,
-        reduction: str = "sum",
-    ) -> None:
+    def __init__(self, weight: float, reduction: str = "sum") -> None:
         self.weight = float(weight)
         self.reduction = reduction
 

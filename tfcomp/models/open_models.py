@@ -62,11 +62,7 @@ def open_model(
     return stages, _call_numpy(model, [*stages, IMAGE]), None
 
 
-def open_encoder(
-    model: Any,
-    layers: Sequence[str],
-    output: str,
-) -> Activate:
+def open_encoder(model: Any, layers: Sequence[str], output: str) -> Activate:
     """Opens an encoder as a function of images.
 
     Args:
@@ -180,10 +176,7 @@ def _load(path: Path) -> Any:
         raise RunError(f"{path} {rule}") from error
 
 
-def _open_signatures(
-    loaded: Any,
-    stages: list[str],
-) -> tuple[list[str], Call]:
+def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
     predict = loaded.signatures.get("serving_default")
     if predict is None:
         raise ValueError(
@@ -213,10 +206,7 @@ def _open_signatures(
     has_image = is_export and IMAGE in available
 
     # A signature does not keep the variables of its model: `owner` does.
-    def call(
-        factors: tf.Tensor,
-        owner: Any = loaded,
-    ) -> Mapping[str, Any]:
+    def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
         outputs: dict[str, Any] = {}
         if names:
             outputs.update(activate(factors=factors))
@@ -274,11 +264,7 @@ def _call_numpy(
     return call
 
 
-def _to_array(
-    name: str,
-    value: Any,
-    num_rows: int,
-) -> np.ndarray:
+def _to_array(name: str, value: Any, num_rows: int) -> np.ndarray:
     if isinstance(value, tuple | list) and len(value) != num_rows:
         raise ValueError(
             f"the model returns {len(value)} outputs: return the images, or a "
@@ -337,11 +323,7 @@ class TorchModule:
         ValueError: If it has no such layer, or in a call that fails.
     """
 
-    def __init__(
-        self,
-        module: Any,
-        layers: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, module: Any, layers: Sequence[str] = ()) -> None:
         self._module = module
         self._layers: dict[str, Any] = {}
         submodules = {}
@@ -383,11 +365,7 @@ class TorchModule:
             for index in range(values.shape[1]):
                 tangent = torch.zeros_like(values)
                 tangent[:, index] = 1
-                _, slopes = torch.func.jvp(
-                    self._run,
-                    (values,),
-                    (tangent,),
-                )
+                _, slopes = torch.func.jvp(self._run, (values,), (tangent,))
                 for name, slope in slopes.items():
                     column = to_array(slope).reshape(len(inputs), -1)
                     columns.setdefault(name, []).append(column)
@@ -402,11 +380,7 @@ class TorchModule:
         outputs: dict[str, Any] = {}
 
         def keep(name: str) -> Callable:
-            def hook(
-                _: Any,
-                __: Any,
-                result: Any,
-            ) -> None:
+            def hook(_: Any, __: Any, result: Any) -> None:
                 if isinstance(result, tuple | list):
                     result = result[0]
                 outputs[name] = result

@@ -22,10 +22,7 @@ PRELU_START = 0.25
 KERNEL_SIZE = 3
 
 
-def make_coordinates(
-    rows: int,
-    columns: int,
-) -> np.ndarray:
+def make_coordinates(rows: int, columns: int) -> np.ndarray:
     """Makes x_p and y_p of every pixel.
 
     Args:
@@ -43,11 +40,7 @@ def make_coordinates(
     return coordinates.astype(np.float32)
 
 
-def make_sinusoids(
-    rows: int,
-    columns: int,
-    features: int,
-) -> np.ndarray:
+def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
     """Makes PE(p) of every pixel.
 
     Args:
@@ -89,11 +82,7 @@ class PixelSum(keras.layers.Layer):
         (1, 2, 3, 4)
     """
 
-    def __init__(
-        self,
-        image_size: tuple[int, int],
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, image_size: tuple[int, int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.image_size = image_size
 
@@ -237,11 +226,7 @@ class Modulate(keras.layers.Layer):
     def call(self, inputs: list) -> KerasTensor:
         hidden, modulation = inputs
         modulation = modulation[:, None, None]
-        scale, shift = ops.split(
-            modulation,
-            2,
-            axis=-1,
-        )
+        scale, shift = ops.split(modulation, 2, axis=-1)
         return ops.relu((1.0 + scale) * hidden + shift)
 
 
@@ -284,11 +269,7 @@ class CrossAttention(keras.layers.Layer):
         self.value = self._add_kernel("value", width)
         self.output_kernel = self._add_kernel("output", width)
 
-    def _add_kernel(
-        self,
-        name: str,
-        width: int,
-    ) -> keras.Variable:
+    def _add_kernel(self, name: str, width: int) -> keras.Variable:
         return self.add_weight(
             shape=(HEADS, width, width // HEADS),
             initializer="glorot_uniform",
@@ -314,11 +295,7 @@ class CrossAttention(keras.layers.Layer):
 
         values = ops.einsum("njc,hcd->njhd", inputs, self.value)
         values = ops.einsum("njhd,hcd->nhjc", values, self.output_kernel)
-        attended = ops.einsum(
-            "nrshj,nhjc->nrsc",
-            attention,
-            values,
-        )
+        attended = ops.einsum("nrshj,nhjc->nrsc", attention, values)
         return table + attended
 
 
@@ -393,17 +370,11 @@ class Composition(keras.layers.Layer):
         if depth == self.channels:
             return image
         terms = depth // self.channels
-        images = ops.reshape(
-            image,
-            (-1, rows, columns, terms, self.channels),
-        )
+        images = ops.reshape(image, (-1, rows, columns, terms, self.channels))
         return ops.sum(images, axis=-2)
 
 
-def _occlude(
-    parts: list,
-    masks: list,
-) -> KerasTensor:
+def _occlude(parts: list, masks: list) -> KerasTensor:
     """Draws images over each other, from the last one to the first."""
     *front, image = parts
     for part, mask in reversed(list(zip(front, masks, strict=True))):
@@ -412,10 +383,7 @@ def _occlude(
     return image
 
 
-def _mix_slots(
-    parts: list,
-    masks: list,
-) -> KerasTensor:
+def _mix_slots(parts: list, masks: list) -> KerasTensor:
     """Averages images with the softmax of their masks as weights."""
     # A softmax of the stacked masks takes twice as long for copies.
     largest = functools.reduce(ops.maximum, masks)

@@ -66,11 +66,7 @@ _ENCODING_CLASSES = {
 }
 
 
-def _make_code(
-    name: str,
-    config: RunConfig,
-    space: FactorSpace,
-) -> keras.Layer:
+def _make_code(name: str, config: RunConfig, space: FactorSpace) -> keras.Layer:
     from tfcomp.models import encodings
 
     encoding_class = getattr(encodings, name)
@@ -183,11 +179,7 @@ def choose_threads(config: RunConfig) -> int:
     return 0
 
 
-def refuse(
-    config: RunConfig,
-    flag: str,
-    rule: str,
-) -> ConfigError:
+def refuse(config: RunConfig, flag: str, rule: str) -> ConfigError:
     """Makes the error for a flag that the decoder of a run cannot take.
 
     Args:
@@ -205,10 +197,7 @@ def count_convolution(config: RunConfig) -> int:
     return 9 * config.model.width**2 * config.data.grid_size**2
 
 
-def check_groups(
-    config: RunConfig,
-    dataset: Dataset,
-) -> None:
+def check_groups(config: RunConfig, dataset: Dataset) -> None:
     """Checks that `--groups` name each factor once.
 
     Args:
@@ -225,10 +214,7 @@ def check_groups(
         raise ConfigError("groups", str(error), groups) from error
 
 
-def make_encoding(
-    config: RunConfig,
-    space: FactorSpace,
-) -> keras.Layer:
+def make_encoding(config: RunConfig, space: FactorSpace) -> keras.Layer:
     """Makes the layer `code` of a run, from factors [n, F] to units.
 
     Args:

@@ -95,11 +95,7 @@ def make_stage_model(
     outputs = {}
     for name in stages:
         outputs[name] = model.get_layer(name).output
-    return keras.Model(
-        inputs,
-        outputs,
-        name=f"{model.name}_stages",
-    )
+    return keras.Model(inputs, outputs, name=f"{model.name}_stages")
 
 
 def make_model(
@@ -124,10 +120,7 @@ def make_model(
         keras.config.set_dtype_policy(policy)
 
 
-def choose_batch_size(
-    num_units: int,
-    num_points: int,
-) -> int:
+def choose_batch_size(num_units: int, num_points: int) -> int:
     """Chooses how many points a call takes.
 
     Args:
@@ -171,11 +164,7 @@ def evaluate_in_batches(
     size = -(-num_points // num_batches)
     padding = num_batches * size - num_points
     points = np.asarray(factors, np.float32)
-    padded = np.pad(
-        points,
-        [(0, padding), (0, 0)],
-        mode="edge",
-    )
+    padded = np.pad(points, [(0, padding), (0, 0)], mode="edge")
 
     traced_type = tf.types.experimental.PolymorphicFunction
     if traced and not isinstance(fn, traced_type):

@@ -293,12 +293,7 @@ def make_output_rows(
         labeled[label] = analysis.evaluation
     return make_exhibit(
         "samples",
-        pictures.picture_rows(
-            data,
-            labeled,
-            rows,
-            with_split=True,
-        ),
+        pictures.picture_rows(data, labeled, rows, with_split=True),
         _list_scores(analyses),
         name=f"{name}_{verbalize.to_file_name(first.name)}",
         heading=title,

@@ -182,11 +182,7 @@ def evaluate_encoder(
     return result
 
 
-def _open_parts(
-    encoder: Any,
-    decoder: Any,
-    layers: Sequence[str],
-) -> Lookup:
+def _open_parts(encoder: Any, decoder: Any, layers: Sequence[str]) -> Lookup:
     """Makes a function from images to the layers of one or both parts."""
     encode = open_encoder(encoder, layers, LATENTS)
     if decoder is None:
@@ -281,18 +277,8 @@ def _finish(
     """Scores all layers of a model, whose stages they are."""
     scores.say_memory(layers, dataset.space)
     is_ood = dataset.region.contains(points)
-    tables = scores.measure_layers(
-        dataset.space,
-        points,
-        is_ood,
-        layers,
-    )
-    model = wrap_model(
-        call,
-        dataset,
-        list(layers),
-        "values",
-    )
+    tables = scores.measure_layers(dataset.space, points, is_ood, layers)
+    model = wrap_model(call, dataset, list(layers), "values")
     if dataset.is_pixels:
         dataset, outputs = check_outputs(dataset, model, 1)
     else:

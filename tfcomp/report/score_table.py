@@ -12,10 +12,7 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.metrics.registry import find_limits
 from tfcomp.report.page import Section, make_exhibit, make_section
 from tfcomp.report.verbalize import FITTED, list_references
-from tfcomp.statistics.seed_statistics import (
-    Statistics,
-    compute_statistics,
-)
+from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
 
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
@@ -123,14 +120,7 @@ def score_runs(
         scores = analysis.evaluation.scores
         metrics = {**scores, "references": analysis.references}
         seed = run.config.training.seed
-        scored.append(
-            read_scored(
-                analysis.setting,
-                seed,
-                metrics,
-                link,
-            )
-        )
+        scored.append(read_scored(analysis.setting, seed, metrics, link))
     return scored
 
 

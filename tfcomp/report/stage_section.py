@@ -65,12 +65,7 @@ def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
     finding = describe_course(
         exhibits, "cosine_factorization", "the factorization (cosine form)"
     )
-    return make_section(
-        "layers",
-        exhibits,
-        finding,
-        notes=" ".join(notes),
-    )
+    return make_section("layers", exhibits, finding, notes=" ".join(notes))
 
 
 def make_charts(
@@ -177,12 +172,7 @@ def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
         exhibit = show_run(
             analysis,
             "log_volume",
-            pictures.picture_volumes(
-                data,
-                volumes,
-                analysis.name,
-                [plane],
-            ),
+            pictures.picture_volumes(data, volumes, analysis.name, [plane]),
             rows,
             suffix=suffix,
             planes=pictures.describe_planes(data),
@@ -249,12 +239,7 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
         # A code of one unit has a line, at 0.
         missing = 2 - plane.shape[1]
         points[stage] = np.pad(plane, ((0, 0), (0, missing)))
-    return _show_points(
-        analysis,
-        "pca",
-        points,
-        shares=", ".join(shares),
-    )
+    return _show_points(analysis, "pca", points, shares=", ".join(shares))
 
 
 def make_umap(analyses: Sequence[RunAnalysis]) -> Section:

@@ -94,10 +94,7 @@ class Moments:
 
     def fit(self) -> Array:
         """Computes least squares weights [K, d] of the codes."""
-        inverse = np.linalg.pinv(
-            self.design,
-            hermitian=True,
-        )
+        inverse = np.linalg.pinv(self.design, hermitian=True)
         return inverse @ self.cross
 
 
@@ -120,10 +117,7 @@ class Layer:
             start += size
         return slices
 
-    def iterate(
-        self,
-        number: int,
-    ) -> Iterator[tuple[Array, Any, Array]]:
+    def iterate(self, number: int) -> Iterator[tuple[Array, Any, Array]]:
         """Goes through the rows of a set, in blocks.
 
         Args:
@@ -155,10 +149,7 @@ class Layer:
             (count, sum(self.sizes)),
         )
 
-    def collect(
-        self,
-        others: Sequence[Moments] = (),
-    ) -> list[Moments]:
+    def collect(self, others: Sequence[Moments] = ()) -> list[Moments]:
         """Collects the moments of all sets.
 
         Args:
@@ -273,10 +264,7 @@ def _make_groups(units: int) -> Any:
     )
 
 
-def _summarize(
-    layer: Layer,
-    moments: Sequence[Moments],
-) -> Additivity:
+def _summarize(layer: Layer, moments: Sequence[Moments]) -> Additivity:
     """Computes all numbers of a layer from its moments, by set."""
     total = moments[ID] + moments[ID_TEST] + moments[OOD]
     total = total.about(total.mean)
@@ -316,10 +304,7 @@ def _summarize(
 
 def _span_probes(weights: Array) -> Array:
     """Finds an orthonormal basis of the span of weights [d, K], [d, rank]."""
-    axes, lengths, _ = np.linalg.svd(
-        weights,
-        full_matrices=False,
-    )
+    axes, lengths, _ = np.linalg.svd(weights, full_matrices=False)
     largest = lengths.max(initial=0.0)
     return axes[:, lengths > 1e-6 * largest]
 
@@ -332,10 +317,7 @@ class Part(NamedTuple):
     basis: Array  # directions of `KEPT` of its variance, [k, d]
 
 
-def _describe_part(
-    part: Array,
-    counts: Array,
-) -> Part:
+def _describe_part(part: Array, counts: Array) -> Part:
     """Finds the principal directions of a part.
 
     Args:
@@ -345,26 +327,16 @@ def _describe_part(
     mean = counts @ part / counts.sum()
     roots = np.sqrt(counts)
     matrix = (part - mean) * roots[:, None]
-    _, lengths, axes = np.linalg.svd(
-        matrix,
-        full_matrices=False,
-    )
+    _, lengths, axes = np.linalg.svd(matrix, full_matrices=False)
 
     squares = lengths**2
     total = squares.sum() or 1.0
     share = np.cumsum(squares) / total
     num_kept = np.searchsorted(share, KEPT) + 1
-    return Part(
-        matrix,
-        squares,
-        basis=axes[:num_kept],
-    )
+    return Part(matrix, squares, basis=axes[:num_kept])
 
 
-def _summarize_part(
-    part: Part,
-    total: float,
-) -> Scores:
+def _summarize_part(part: Part, total: float) -> Scores:
     """Computes the share of a part in the variance of all, and its rank."""
     rank = features.compute_effective_rank(part.squares)
     share = part.squares.sum() / total
@@ -374,10 +346,7 @@ def _summarize_part(
     }
 
 
-def _explain(
-    rest: Array,
-    squares: Array,
-) -> float | None:
+def _explain(rest: Array, squares: Array) -> float | None:
     """Computes R^2 from moments [d, d] of the rest, and of all."""
     total = np.trace(squares)
     if not total > 0:
@@ -386,10 +355,7 @@ def _explain(
     return finite_or_none(1 - share)
 
 
-def _explain_whitened(
-    rest: Array,
-    total: Moments,
-) -> float | None:
+def _explain_whitened(rest: Array, total: Moments) -> float | None:
     """Averages R^2 over components; None if rows do not exceed components.
 
     Args:
@@ -432,10 +398,7 @@ def _compose(moments: Sequence[Moments]) -> Scores:
     return numbers
 
 
-def _probe(
-    layer: Layer,
-    moments: Sequence[Moments],
-) -> tuple[Array, Arrays]:
+def _probe(layer: Layer, moments: Sequence[Moments]) -> tuple[Array, Arrays]:
     """Fits discriminants to ID rows, and tests them.
 
     Returns:
@@ -471,10 +434,7 @@ def _probe(
     return all_weights, accuracy
 
 
-def _fit_discriminant(
-    moments: Moments,
-    part: slice,
-) -> tuple[Array, Array]:
+def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
     """Fits a linear discriminant of one factor.
 
     Args:
@@ -494,22 +454,14 @@ def _fit_discriminant(
     diagonal = np.diag_indices_from(within)
     within[diagonal] += level or 1.0
 
-    solution = linalg.solve(
-        within,
-        means.T,
-        assume_a="pos",
-    )
+    solution = linalg.solve(within, means.T, assume_a="pos")
     weights = solution * counts.sum()
     offsets = -0.5 * np.einsum("kd,dk->k", means, weights)
     offsets = np.where(counts > 0, offsets, -np.inf)
     return weights, offsets
 
 
-def _compare_parts(
-    first: Part,
-    second: Part,
-    total: float,
-) -> Scores:
+def _compare_parts(first: Part, second: Part, total: float) -> Scores:
     """Computes overlap and least angle, in degrees, of two parts.
 
     Args:

@@ -38,11 +38,7 @@ class Reader:
             `true`, have `noise`, or are `shifted` by a pixel.
     """
 
-    def __init__(
-        self,
-        model: keras.Model,
-        space: FactorSpace,
-    ) -> None:
+    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
         self.model = model
         self.space = space
         self.accuracy = pd.DataFrame()
@@ -57,12 +53,7 @@ class Reader:
         columns = [vote.argmax(axis=1) for vote in votes]
         return np.stack(columns, axis=1)
 
-    def check(
-        self,
-        images: Array,
-        points: Array,
-        steps: int = 0,
-    ) -> Array:
+    def check(self, images: Array, points: Array, steps: int = 0) -> Array:
         """Marks the factors that are read right, [n, F].
 
         Args:
@@ -154,29 +145,14 @@ def train_reader(
 
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
-    _fit(
-        model,
-        images,
-        data.space.to_index(points),
-        epochs,
-    )
+    _fit(model, images, data.space.to_index(points), epochs)
     reader = Reader(model, data.space)
     rows = choose_rows(len(images), CHECKED)
-    reader.accuracy = _rate(
-        reader,
-        images[rows],
-        points[rows],
-        seed,
-    )
+    reader.accuracy = _rate(reader, images[rows], points[rows], seed)
     return reader
 
 
-def _fit(
-    model: keras.Model,
-    images: Array,
-    index: Array,
-    epochs: int,
-) -> None:
+def _fit(model: keras.Model, images: Array, index: Array, epochs: int) -> None:
     """Trains until all factors are read off 99.9 % of the images.
 
     Args:
@@ -186,10 +162,7 @@ def _fit(
         epochs: Passes over the images at most.
     """
 
-    def stop(
-        epoch: int,
-        logs: dict[str, float],
-    ) -> None:
+    def stop(epoch: int, logs: dict[str, float]) -> None:
         names = [name for name in logs if name.endswith("accuracy")]
         lowest = min(logs[name] for name in names)
         model.stop_training = lowest > 0.999
@@ -235,10 +208,7 @@ def _rate(
     return pd.DataFrame(table)
 
 
-def _build(
-    shape: tuple[int, ...],
-    sizes: Sequence[int],
-) -> keras.Model:
+def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
     """Builds the network of a reader.
 
     Args:
@@ -339,10 +309,7 @@ def list_readings(
     return _average_levels(dataset, frame)
 
 
-def _average_levels(
-    dataset: Dataset,
-    shares: pd.DataFrame,
-) -> list[Row]:
+def _average_levels(dataset: Dataset, shares: pd.DataFrame) -> list[Row]:
     """Averages shares over the points of each split and level.
 
     Args:

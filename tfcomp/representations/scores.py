@@ -47,10 +47,7 @@ BATCH = 64
 DEAD_SPREAD = 1e-4  # standard deviation of a code, over the largest
 
 
-def read_layers(
-    given: Any,
-    count: int,
-) -> Arrays:
+def read_layers(given: Any, count: int) -> Arrays:
     """Reads embeddings by layer, and checks rows and numbers.
 
     Args:
@@ -78,11 +75,7 @@ def read_layers(
     return layers
 
 
-def _check_layer(
-    name: str,
-    array: Array,
-    count: int,
-) -> None:
+def _check_layer(name: str, array: Array, count: int) -> None:
     """Checks type and shape of one layer, and its name."""
     if array.dtype.kind not in "buif":
         raise ValueError(f"{name} must be numbers, got {array.dtype}")
@@ -96,10 +89,7 @@ def _check_layer(
         raise ValueError(f"{rule}, got {name!r}")
 
 
-def _flatten_layer(
-    name: str,
-    array: Array,
-) -> Array:
+def _flatten_layer(name: str, array: Array) -> Array:
     """Flattens a layer to [n, units], and checks that it is finite."""
     kind = np.result_type(array.dtype, np.float32)
     flat = array.reshape(len(array), -1)
@@ -115,10 +105,7 @@ def _flatten_layer(
     return flat
 
 
-def say_memory(
-    layers: Arrays,
-    space: FactorSpace,
-) -> None:
+def say_memory(layers: Arrays, space: FactorSpace) -> None:
     """Prints the memory of the layers and of their moments.
 
     Args:
@@ -183,12 +170,7 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        others = _measure_neighbors(
-            values,
-            index,
-            is_ood,
-            space,
-        )
+        others = _measure_neighbors(values, index, is_ood, space)
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
         _add_rows(tables, space, layer, "given", given)
@@ -262,11 +244,7 @@ def _measure_pair_share(
     return summarize_tuning(tuning)["pair_share_weighted"]
 
 
-def _align(
-    values: Array,
-    index: Array,
-    is_ood: Array,
-) -> Scores:
+def _align(values: Array, index: Array, is_ood: Array) -> Scores:
     """Computes alignments of cosines with ideal kernels, over OOD points."""
     rows = np.flatnonzero(is_ood)
     if not len(rows):
@@ -274,11 +252,7 @@ def _align(
     rows = rows[choose_rows(len(rows), MAX_COMPARED)]
     centered = values[rows] - values.mean(axis=0)
     gram = compute_cosine_gram(centered)
-    return summarize_alignment(
-        gram,
-        index[rows],
-        np.arange(len(rows)),
-    )
+    return summarize_alignment(gram, index[rows], np.arange(len(rows)))
 
 
 def _rate_nearest(
@@ -303,11 +277,7 @@ def _rate_nearest(
     mean = values[known].mean(axis=0, dtype=np.float64)
     ood = ood[choose_rows(len(ood), MAX_COMPARED)]
     known = known[choose_rows(len(known), MAX_KNOWN)]
-    places = find_nearest(
-        index[ood],
-        index[known],
-        space,
-    )
+    places = find_nearest(index[ood], index[known], space)
     nearest = values[known[places]]
     truth = values[ood].astype(float)
     error = np.sum((truth - nearest) ** 2)
@@ -318,11 +288,7 @@ def _rate_nearest(
     return float(error / total)
 
 
-def measure_codes(
-    space: FactorSpace,
-    points: Array,
-    codes: Array,
-) -> list[Row]:
+def measure_codes(space: FactorSpace, points: Array, codes: Array) -> list[Row]:
     """Computes DCI, MIG, SAP and FactorVAE's score.
 
     Args:
@@ -343,11 +309,7 @@ def measure_codes(
 
     scores = compute_dci(sampled_codes, sampled_index)
     scores["mig"] = compute_mig(codes, index)
-    scores["sap"] = compute_sap(
-        sampled_codes,
-        sampled_index,
-        is_ordered,
-    )
+    scores["sap"] = compute_sap(sampled_codes, sampled_index, is_ordered)
     scores["factor_vae"] = compute_factor_vae(codes, index)
     rows = []
     for name, value in scores.items():
@@ -359,10 +321,7 @@ def measure_codes(
     return rows
 
 
-def compute_dci(
-    codes: Array,
-    index: Array,
-) -> dict[str, float]:
+def compute_dci(codes: Array, index: Array) -> dict[str, float]:
     """Computes disentanglement, completeness and informativeness.
 
     Args:
@@ -401,10 +360,7 @@ def compute_dci(
     }
 
 
-def _compute_entropy(
-    weights: Array,
-    base: int,
-) -> Array:
+def _compute_entropy(weights: Array, base: int) -> Array:
     """Computes entropies [m] of the columns of weights [k, m]."""
     from scipy.special import entr
 
@@ -413,10 +369,7 @@ def _compute_entropy(
     return nats / np.log(max(base, 2))
 
 
-def compute_mig(
-    codes: Array,
-    index: Array,
-) -> float:
+def compute_mig(codes: Array, index: Array) -> float:
     """Computes the mutual information gap.
 
     Args:
@@ -427,11 +380,7 @@ def compute_mig(
 
     bins = []
     for code in codes.T:
-        edges = np.linspace(
-            code.min(),
-            code.max(),
-            NUM_BINS + 1,
-        )
+        edges = np.linspace(code.min(), code.max(), NUM_BINS + 1)
         inner = edges[1:-1]
         bins.append(np.digitize(code, inner))
 
@@ -471,11 +420,7 @@ def compute_sap(
     return float(np.mean(gaps or np.nan))
 
 
-def _predict(
-    code: Array,
-    labels: Array,
-    is_ordered: bool,
-) -> float:
+def _predict(code: Array, labels: Array, is_ordered: bool) -> float:
     """Scores how well a code [n] predicts the values of a factor [n].
 
     Returns:
@@ -503,10 +448,7 @@ def _predict(
     return float(accuracy)
 
 
-def compute_factor_vae(
-    codes: Array,
-    index: Array,
-) -> float:
+def compute_factor_vae(codes: Array, index: Array) -> float:
     """Computes the accuracy of the majority vote on new batches.
 
     Args:

@@ -112,10 +112,7 @@ def compute_interval(
     return low, high
 
 
-def estimate_mean(
-    values: Values,
-    limits: Limits = REAL,
-) -> Statistics | None:
+def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
     """Estimates the mean over seeds, with Student's interval.
 
     Args:
@@ -135,10 +132,7 @@ def estimate_mean(
     return statistics
 
 
-def estimate_geometric(
-    values: Values,
-    _: Limits = REAL,
-) -> Statistics | None:
+def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
     """Estimates the geometric mean, with Student's interval of logarithms.
 
     Args:
@@ -171,10 +165,7 @@ def estimate_geometric(
     )
 
 
-def estimate_share(
-    values: Values,
-    _: Limits = REAL,
-) -> Statistics | None:
+def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
     """Estimates the share of seeds whose value is 1 (else 0).
 
     *Each* end of Clopper and Pearson's interval is right in 95 % of cases.
@@ -283,15 +274,9 @@ def compare_settings(
     import pandas as pd
 
     rows = []
-    for score, numbers in table.groupby(
-        "score",
-        sort=False,
-    ):
+    for score, numbers in table.groupby("score", sort=False):
         samples = []
-        for key, group in numbers.groupby(
-            [*flags, "score"],
-            sort=False,
-        ):
+        for key, group in numbers.groupby([*flags, "score"], sort=False):
             values = group.set_index("seed")["value"].dropna().astype(float)
             setting = dict(zip(flags, key[:-1], strict=True))
             samples.append((setting, values))
@@ -320,11 +305,7 @@ def _make_pair(
         for flag, value in setting.items():
             row[f"{flag}_{side}"] = value
     row["score"] = score
-    return row | _compare(
-        first[1],
-        second[1],
-        score,
-    )
+    return row | _compare(first[1], second[1], score)
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -346,11 +327,7 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def _compare(
-    first: pd.Series,
-    second: pd.Series,
-    score: str,
-) -> dict[str, Any]:
+def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
     """Compares the values of two settings.
 
     Args:
@@ -432,10 +409,7 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     return flags
 
 
-def make_label(
-    setting: Mapping[str, Any],
-    names: Sequence[str],
-) -> str:
+def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
     """Formats the values of flags, as `encoding bump, depth 2`.
 
     Args:

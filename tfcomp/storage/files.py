@@ -97,10 +97,7 @@ def read_xz(path: Path) -> bytes:
     return content
 
 
-def write_xz(
-    path: Path,
-    content: bytes,
-) -> bool:
+def write_xz(path: Path, content: bytes) -> bool:
     """Compresses content to a file.
 
     Args:
@@ -110,20 +107,14 @@ def write_xz(
     Returns:
         False if the file has this content already.
     """
-    packed = lzma.compress(
-        content,
-        preset=9 | lzma.PRESET_EXTREME,
-    )
+    packed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
     if path.exists() and path.read_bytes() == packed:
         return False
     write_bytes(path, packed)
     return True
 
 
-def write_text(
-    path: Path,
-    text: str,
-) -> None:
+def write_text(path: Path, text: str) -> None:
     """Writes a text file in one step.
 
     Args:
@@ -134,10 +125,7 @@ def write_text(
     write_bytes(path, content)
 
 
-def write_bytes(
-    path: Path,
-    content: bytes,
-) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file in one step.
 
     Args:
@@ -172,10 +160,7 @@ def write_whole(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def replace_folder(
-    parent: Path,
-    name: str,
-) -> Iterator[Path]:
+def replace_folder(parent: Path, name: str) -> Iterator[Path]:
     """Yields a new folder that replaces `parent / name` if all goes well.
 
     Args:
@@ -223,10 +208,7 @@ def make_partial_name() -> str:
     return f"{PARTIAL}{secrets.token_hex(8)}"
 
 
-def write_csv(
-    path: Path,
-    rows: Sequence[dict[str, Any]],
-) -> None:
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Writes rows as a table.
 
     Args:
@@ -237,30 +219,20 @@ def write_csv(
     columns: dict[str, None] = {}
     for row in rows:
         columns |= dict.fromkeys(row)
-    writer = csv.DictWriter(
-        text,
-        list(columns),
-        lineterminator="\n",
-    )
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     write_text(path, text.getvalue())
 
 
-def write_table(
-    path: Path,
-    table: "pd.DataFrame",
-) -> None:
+def write_table(path: Path, table: "pd.DataFrame") -> None:
     """Writes a table as CSV.
 
     Args:
         path: The file.
         table: The table; cells without a value are empty in the file.
     """
-    text = table.to_csv(
-        index=False,
-        lineterminator="\n",
-    )
+    text = table.to_csv(index=False, lineterminator="\n")
     write_text(path, text)
 
 
@@ -272,10 +244,7 @@ def check_run_folders(settings: Mapping[str, Any]) -> None:
         check_folder(flag, path)
 
 
-def check_folder(
-    flag: str,
-    path: str,
-) -> None:
+def check_folder(flag: str, path: str) -> None:
     """Checks that a folder can be written or made.
 
     Args:
@@ -297,11 +266,7 @@ def check_folder(
 
 
 @contextlib.contextmanager
-def lock_folder(
-    folder: Path,
-    *,
-    wait: bool = False,
-) -> Iterator[None]:
+def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Locks a folder during the block, or until the process dies.
 
     File systems without locks (Lustre, some of NFS) get a file that names the

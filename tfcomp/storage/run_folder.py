@@ -79,10 +79,7 @@ WORDS = (
 
 
 @contextlib.contextmanager
-def claim_run(
-    config: RunConfig,
-    header: str = "",
-) -> Iterator[None]:
+def claim_run(config: RunConfig, header: str = "") -> Iterator[None]:
     """Creates and locks the folder of a run, or takes it over to resume.
 
     Args:
@@ -216,10 +213,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
     return metrics
 
 
-def check_numbers(
-    path: Path,
-    content: Mapping[str, Any],
-) -> None:
+def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
     """Refuses the content of a file that has texts in place of numbers.
 
     Args:
@@ -234,10 +228,7 @@ def check_numbers(
         raise DamagedFileError(path, reason)
 
 
-def _list_texts(
-    value: Any,
-    place: str = "",
-) -> Iterator[tuple[str, str]]:
+def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
     """Yields texts at any depth, with their path, as `ood/mse`."""
     if isinstance(value, str):
         yield place, value
@@ -321,10 +312,7 @@ def check_model(path: Path) -> None:
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
 
-def find_runs(
-    patterns: Sequence[str],
-    flag: str = "runs",
-) -> list[Path]:
+def find_runs(patterns: Sequence[str], flag: str = "runs") -> list[Path]:
     """Returns folders of finished runs; prints those that cannot be read.
 
     Args:
@@ -381,10 +369,7 @@ def find_folders(
     return sorted(folders)
 
 
-def match_paths(
-    pattern: str,
-    flag: str = "runs",
-) -> list[str]:
+def match_paths(pattern: str, flag: str = "runs") -> list[str]:
     """Returns the paths that match a pattern; one that exists is a path.
 
     Args:
@@ -434,10 +419,7 @@ def list_published(source: str | Path = "") -> list[str]:
     return sorted(names)
 
 
-def find_published(
-    name: str,
-    source: str | Path = "",
-) -> Path:
+def find_published(name: str, source: str | Path = "") -> Path:
     """Returns the folder of a published model.
 
     Args:
@@ -472,10 +454,7 @@ def _report_unreadable(error: OSError) -> None:
         print(f"left out: {describe_refusal(error)}", file=sys.stderr)
 
 
-def _check_owner(
-    path: Path,
-    config: RunConfig,
-) -> None:
+def _check_owner(path: Path, config: RunConfig) -> None:
     """Raises a RunError if a folder is not for this run to use."""
     if not (path / FLAGS_FILE).exists():
         # Hidden ones are of systems, or unfinished ones of a killed process.

@@ -76,10 +76,7 @@ def parse_grid(
     return combinations
 
 
-def split_cells(
-    flag: str,
-    text: str,
-) -> list[str]:
+def split_cells(flag: str, text: str) -> list[str]:
     """Splits a flag's value at commas outside of quotes, as in CSV.
 
     Args:
@@ -97,10 +94,7 @@ def split_cells(
     return [cell.strip() for row in rows for cell in row]
 
 
-def _parse_axis(
-    spec: str,
-    plugins: str,
-) -> list[dict[str, Any]]:
+def _parse_axis(spec: str, plugins: str) -> list[dict[str, Any]]:
     """Reads the points of an axis, each with a value of all of its flags."""
     left, _, right = spec.partition("=")
     names = [name.strip() for name in left.split("/")]
@@ -163,10 +157,7 @@ class Trial:
         return " ".join(f"{name}={value}" for name, value in named.items())
 
 
-def read_result(
-    trial: Trial,
-    history: bool = False,
-) -> Run | None:
+def read_result(trial: Trial, history: bool = False) -> Run | None:
     """Reads the numbers of a trial; None if it is unfinished or damaged.
 
     Args:
@@ -246,10 +237,7 @@ def make_trials(
     return trials, list(notes)
 
 
-def compute_hash(
-    config: RunConfig,
-    code_version: str,
-) -> str:
+def compute_hash(config: RunConfig, code_version: str) -> str:
     """Computes the name of a trial: 16 hex digits of its flags and code.
 
     Args:

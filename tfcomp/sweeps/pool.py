@@ -215,10 +215,7 @@ def import_slurm() -> Any:
     return dask_jobqueue.SLURMCluster
 
 
-def describe_job(
-    options: SchedulerOptions,
-    folder: Path,
-) -> dict[str, Any]:
+def describe_job(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
     """Describes a job by arguments of dask-jobqueue.
 
     What they leave out is read from Dask's file
@@ -269,11 +266,7 @@ def _write_keys(folder: Path) -> Security:
     return keys
 
 
-def _submit_jobs(
-    client: Client,
-    options: SchedulerOptions,
-    logs: str,
-) -> None:
+def _submit_jobs(client: Client, options: SchedulerOptions, logs: str) -> None:
     """Submits all jobs, and waits for the first worker."""
 
     async def submit() -> None:
@@ -317,10 +310,7 @@ def _open_cluster(
         yield client
 
 
-def _make_error(
-    problem: str,
-    error: Exception,
-) -> RunError:
+def _make_error(problem: str, error: Exception) -> RunError:
     """Makes an error of one line."""
     return RunError(" ".join([f"{problem}:", *str(error).split()]))
 
@@ -470,11 +460,7 @@ class Pool:
                 ended.append(address)
         return ended
 
-    def _submit(
-        self,
-        task: Task,
-        address: str,
-    ) -> _Started:
+    def _submit(self, task: Task, address: str) -> _Started:
         """Starts a task on a worker."""
         threads = self.threads
         if task.max_threads and not self.options.threads:

@@ -72,11 +72,7 @@ class SchedulerOptions(Settings):
         "in the next job from its last checkpoint. By default as Dask's file "
         "says, or half an hour.",
     )
-    job_gpus: int = non_negative(
-        0,
-        "GPUs of a job.",
-        maximum=64,
-    )
+    job_gpus: int = non_negative(0, "GPUs of a job.", maximum=64)
     job_partition: str = setting(
         "", "Partition of the jobs. By default as Dask's file says."
     )

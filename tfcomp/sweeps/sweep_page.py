@@ -16,12 +16,7 @@ from tensorboard.plugins.hparams import summary_v2 as hparams
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.figures.exhibits import (
-    Exhibit,
-    Plot,
-    save_exhibit,
-    use_own_style,
-)
+from tfcomp.figures.exhibits import Exhibit, Plot, save_exhibit, use_own_style
 from tfcomp.figures.image_files import read_preview
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.registry import find_limits, list_leading
@@ -79,10 +74,7 @@ class SweepNumbers:
         return paths
 
 
-def compute_numbers(
-    trials: Sequence[Trial],
-    pairs: str,
-) -> SweepNumbers:
+def compute_numbers(trials: Sequence[Trial], pairs: str) -> SweepNumbers:
     """Computes all statistics of the finished trials of a sweep.
 
     Args:
@@ -127,10 +119,7 @@ def compute_numbers(
     )
 
 
-def write_page(
-    folder: Path,
-    sweep: SweepNumbers,
-) -> None:
+def write_page(folder: Path, sweep: SweepNumbers) -> None:
     """Writes `figures/`, and the page that shows them.
 
     Args:
@@ -167,12 +156,7 @@ def make_page(
     """
     exhibits = [score_table.make_table(sweep.runs)]
     exhibits += draw_samples(folder, sweep.runs)
-    exhibits += plot(
-        sweep,
-        plot_scores,
-        "scores",
-        sweep.paths,
-    )
+    exhibits += plot(sweep, plot_scores, "scores", sweep.paths)
 
     lines = []
     for name in CURVES:
@@ -268,10 +252,7 @@ def plot(
     return [exhibit]
 
 
-def draw_samples(
-    folder: Path,
-    runs: Sequence[ScoredRun],
-) -> list[Exhibit]:
+def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
     """Draws held-out images above the outputs of one seed of each setting.
 
     Args:

@@ -90,10 +90,7 @@ class Workload(ABC):
         return item.describe()
 
 
-def run_missing(
-    work: Workload,
-    options: SchedulerOptions,
-) -> list[str]:
+def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
     """Runs the missing items of a sweep or a search, and writes its tables.
 
     Args:
@@ -184,10 +181,7 @@ def _run_items(
             due = time.monotonic() + PAUSE * (time.monotonic() - now)
 
 
-def _make_task(
-    work: Workload,
-    item: Any,
-) -> Task:
+def _make_task(work: Workload, item: Any) -> Task:
     config, function, arguments = work.make_call(item)
     return Task(
         name=item.name,
@@ -347,9 +341,4 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
     lines = [f"--grid={spec}" for spec in values["grid"]]
     for line in lines + run_flags.list_flag_lines(settings):
         text += f"{line}\n"
-    return Sweep(
-        Path(config.run_dir),
-        trials,
-        text,
-        settings,
-    )
+    return Sweep(Path(config.run_dir), trials, text, settings)

@@ -89,10 +89,7 @@ class _Process:
     lock = threading.Lock()  # a worker of another cluster may have threads
 
 
-def run_task(
-    task: Task,
-    setup: Setup,
-) -> None:
+def run_task(task: Task, setup: Setup) -> None:
     """Calls the function of a task in a Dask worker, with its output in a log.
 
     Args:
@@ -137,10 +134,7 @@ def _make_stop_check(worker: Worker) -> IsStopped:
     return is_stopped
 
 
-def _prepare_process(
-    setup: Setup,
-    worker: Worker,
-) -> None:
+def _prepare_process(setup: Setup, worker: Worker) -> None:
     """Sets a new process up, and refuses one that cannot run the task."""
     import psutil
 
@@ -154,10 +148,7 @@ def _prepare_process(
         raise NewProcessNeeded
 
 
-def _set_up(
-    setup: Setup,
-    worker: Worker,
-) -> None:
+def _set_up(setup: Setup, worker: Worker) -> None:
     import threadpoolctl
 
     os.chdir(setup.folder)
@@ -173,10 +164,7 @@ def _set_up(
     _Process.setup = setup
 
 
-def _choose_gpu(
-    gpus: Sequence[str],
-    worker: Worker,
-) -> None:
+def _choose_gpu(gpus: Sequence[str], worker: Worker) -> None:
     """Shows one GPU to TensorFlow, by the number of the worker."""
     gpu = gpus[int(worker.name) % len(gpus)]
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
@@ -210,10 +198,7 @@ def _append_output(log: Path) -> Iterator[None]:
         yield
 
 
-def _call(
-    task: Task,
-    setup: Setup,
-) -> str:
+def _call(task: Task, setup: Setup) -> str:
     """Calls a function; returns why it failed, in one line."""
     try:
         import_plugins(task.plugins)

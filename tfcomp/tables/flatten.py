@@ -37,10 +37,7 @@ def get_defaults() -> Mapping[str, Any]:
     return RunConfig().to_flags()
 
 
-def parse_value(
-    name: str,
-    text: str,
-) -> Any:
+def parse_value(name: str, text: str) -> Any:
     """Parses the text of a flag.
 
     Args:
@@ -75,10 +72,7 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     return flags, origin
 
 
-def hash_setting(
-    flags: Mapping[str, Any],
-    seed: int | None = None,
-) -> str:
+def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
     """Hashes the flags that decide a run, to 16 hex digits.
 
     Args:
@@ -102,10 +96,7 @@ def hash_setting(
     return digest.hexdigest()[:16]
 
 
-def _is_retired(
-    name: str,
-    value: Any,
-) -> bool:
+def _is_retired(name: str, value: Any) -> bool:
     """Returns True for a flag of an earlier version that changes nothing."""
     line = f"--{name}={value}"
     return line.lower() in RETIRED
@@ -250,10 +241,7 @@ def list_history(path: Path) -> Iterator[Row]:
             yield when, subset, "", name, value
 
 
-def _walk(
-    value: Any,
-    name: str = "",
-) -> Iterator[tuple[str, float]]:
+def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
     """Lists numbers at any depth with their path.
 
     Args:

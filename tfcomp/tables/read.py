@@ -49,10 +49,7 @@ class Results:
         import pandas as pd
 
         if not self.loaded:
-            return pd.DataFrame(
-                [],
-                columns=flatten.IDENTITY,
-            )
+            return pd.DataFrame([], columns=flatten.IDENTITY)
         rows = [run.row for run in self.loaded]
         return pd.DataFrame(rows)
 
@@ -66,10 +63,7 @@ class Results:
             key = run.row["run"]
             for row in run.numbers:
                 rows.append((key, *row))
-        table = pd.DataFrame(
-            rows,
-            columns=[*KEYS, "value"],
-        )
+        table = pd.DataFrame(rows, columns=[*KEYS, "value"])
         return table.astype({"value": float})
 
     @functools.cached_property
@@ -148,10 +142,7 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        flags = self.runs.drop(
-            columns=list(flatten.NO_FLAGS),
-            errors="ignore",
-        )
+        flags = self.runs.drop(columns=list(flatten.NO_FLAGS), errors="ignore")
         varies = flags.nunique(dropna=False) > 1
         return list(flags.columns[varies])
 
@@ -229,10 +220,7 @@ def load_sweep(path: str | Path) -> Sweep:
     )
 
 
-def read_finished(
-    patterns: Sequence[str],
-    history: bool = True,
-) -> Results:
+def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
     """Reads finished runs, at least one; prints what is left out.
 
     Args:
@@ -293,10 +281,7 @@ def read_results(
     return Results(distinct, notes)
 
 
-def read_run(
-    folder: Path,
-    history: bool = True,
-) -> Run:
+def read_run(folder: Path, history: bool = True) -> Run:
     """Reads one run.
 
     Damaged epochs are left out, since the scores at the end of training do not
@@ -338,10 +323,7 @@ def read_run(
     )
 
 
-def _read_epochs(
-    folder: Path,
-    notes: list[str],
-) -> list[Row]:
+def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
     """Reads the numbers of epochs; adds a note if damaged."""
     path = folder / run_folder.HISTORY_FILE
     if not path.exists():
@@ -353,10 +335,7 @@ def _read_epochs(
         return []
 
 
-def _leave_out_repeats(
-    runs: Sequence[Run],
-    notes: list[str],
-) -> list[Run]:
+def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
     """Keeps distinct runs, the newest or with measures; adds notes."""
 
     def find_rank(run: Run) -> tuple[float, bool]:
@@ -426,10 +405,7 @@ def read_pack(path: Path) -> list[Run]:
     return list(runs.values())
 
 
-def _parse_number(
-    column: str,
-    text: str,
-) -> Row:
+def _parse_number(column: str, text: str) -> Row:
     """Parses a cell of a pack with its column, as `end|ood||mse`."""
     when, subset, stage, name = column.split("|", 3)
     value = math.nan
@@ -438,10 +414,7 @@ def _parse_number(
     return when, subset, stage, name, value
 
 
-def _restore(
-    study: str,
-    cells: Mapping[str, str],
-) -> Run:
+def _restore(study: str, cells: Mapping[str, str]) -> Run:
     """Restores a run, whose flags have types.
 
     Args:

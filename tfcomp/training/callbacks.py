@@ -217,10 +217,7 @@ class PlateauSchedule(keras.callbacks.Callback):
             dtype=tf.int64,
             trainable=False,
         )
-        self.state = tf.train.Checkpoint(
-            best=self._best,
-            waited=self._waited,
-        )
+        self.state = tf.train.Checkpoint(best=self._best, waited=self._waited)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         loss = logs["loss"]

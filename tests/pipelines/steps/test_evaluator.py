@@ -80,11 +80,7 @@ def test_mean_over_seeds_decides(evaluate: Evaluate) -> None:
         ("min", math.nan, False),
     ],
 )
-def test_bounds(
-    side: str,
-    value: float,
-    is_accepted: bool,
-) -> None:
+def test_bounds(side: str, value: float, is_accepted: bool) -> None:
     bound = Bound("mse", side, 0.5)
     assert bound.accepts(value) == is_accepted
     assert ("is not" in bound.describe(value)) != is_accepted

@@ -5,11 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.examples import (
-    compare_split,
-    find_anomalies,
-    find_leak,
-)
+from pipelines.steps.examples import compare_split, find_anomalies, find_leak
 from tests.datasets.own_tables import make_data
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
@@ -62,11 +58,7 @@ def test_good_data_have_no_anomalies(
 
 
 def test_leak(dataset: Dataset, train: Examples) -> None:
-    factors = np.append(
-        train.factors,
-        np.float32([[8, 9]]),
-        axis=0,
-    )
+    factors = np.append(train.factors, np.float32([[8, 9]]), axis=0)
     leaky = Examples(factors, dataset.render_array(factors))
 
     (leak,) = find_leak(dataset, leaky)

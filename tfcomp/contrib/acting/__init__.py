@@ -36,10 +36,7 @@ NEEDED = {
 }
 
 
-def check_acting(
-    config: RunConfig,
-    dataset: Dataset,
-) -> None:
+def check_acting(config: RunConfig, dataset: Dataset) -> None:
     """Refuses settings that the acting decoder cannot take.
 
     Args:
@@ -62,10 +59,7 @@ def check_acting(
     parse_pose_terms(config.model.channels, dataset.image_shape[2])
 
 
-def parse_pose_terms(
-    spec: str,
-    colors: int,
-) -> tuple[str, ...]:
+def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
     """Returns the terms that `--channels` names, in the order of `POSE_TERMS`.
 
     Args:
@@ -98,10 +92,7 @@ def list_background(dataset: Dataset) -> list[float]:
     check=check_acting,
     constants=list_background,
 )
-def build_acting(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Builds the decoder in which values of factors act on a template.
 
     Args:
@@ -130,12 +121,7 @@ def build_acting(
     background = first_poses.find_background(dataset)
     starts = None
     if is_single:
-        starts = first_poses.find_starts(
-            dataset,
-            encoding,
-            background,
-            terms,
-        )
+        starts = first_poses.find_starts(dataset, encoding, background, terms)
 
     poses = []
     for number, group in enumerate(groups):

@@ -49,12 +49,7 @@ class Plan(NamedTuple):
 class ActingModel(keras.Model):
     """A functional model that trains its candidates side by side."""
 
-    def plan(
-        self,
-        steps: int,
-        shrink: float,
-        price: float,
-    ) -> None:
+    def plan(self, steps: int, shrink: float, price: float) -> None:
         """Sets the number of steps and the weights of pose terms.
 
         Args:
@@ -73,10 +68,7 @@ class ActingModel(keras.Model):
             draw=self.get_layer("image"),
         )
 
-    def train_step(
-        self,
-        data: tuple,
-    ) -> dict[str, tf.Tensor]:
+    def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
         """Takes a step of Adam, then one of shrinking."""
         factors, images, _ = keras.utils.unpack_x_y_sample_weight(data)
         plan = self._plan
@@ -111,10 +103,7 @@ class ActingModel(keras.Model):
         self._loss_tracker.update_state(error)
         return self.get_metrics_result()
 
-    def _shrink(
-        self,
-        done: tf.Tensor,
-    ) -> None:
+    def _shrink(self, done: tf.Tensor) -> None:
         """Shrinks pose terms at a share of the training."""
         start, full, end = SHRINKING
         rate = tf.convert_to_tensor(self.optimizer.learning_rate)
@@ -156,11 +145,7 @@ class ActingModel(keras.Model):
         )
         return errors, [tf.convert_to_tensor(g) for g in gradients]
 
-    def _choose(
-        self,
-        errors: tf.Tensor,
-        is_early: tf.Tensor,
-    ) -> tf.Tensor:
+    def _choose(self, errors: tf.Tensor, is_early: tf.Tensor) -> tf.Tensor:
         """Updates running errors [R]; returns the chosen candidate's one."""
         acts = self._plan.acts
         state = acts[0]
@@ -205,10 +190,7 @@ class ActingModel(keras.Model):
             poses.append(layer.act(code, candidates))
         objects = tf.stack(poses, axis=2)  # [R, n, G, D]
         depths = objects.shape[2:]
-        images = plan.draw.call(
-            tf.reshape(objects, (-1, *depths)),
-            subpixels,
-        )
+        images = plan.draw.call(tf.reshape(objects, (-1, *depths)), subpixels)
 
         side = min(truth.shape[1:3])
         width = BLUR * side * (1 - done / SHARP)

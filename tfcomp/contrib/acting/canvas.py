@@ -13,22 +13,14 @@ import numpy as np
 import tensorflow as tf
 from numpy import ndarray as Array
 
-from tfcomp.contrib.acting.first_poses import (
-    CANVAS,
-    FIRST_SIZE,
-    list_places,
-)
+from tfcomp.contrib.acting.first_poses import CANVAS, FIRST_SIZE, list_places
 
 FINE = 32  # pixels along a side, up to which an image has subpixels
 EMPTY = -12.0  # logit outside of a canvas
 
 
 @functools.cache
-def make_pixels(
-    rows: int,
-    columns: int,
-    subpixels: int,
-) -> Array:
+def make_pixels(rows: int, columns: int, subpixels: int) -> Array:
     """Lists the places of samples; the shorter side is -1 to 1.
 
     Args:
@@ -87,18 +79,11 @@ def render_shares(
     # wider than edges of small ones.
     logits = logits * tf.exp(log_size) / FIRST_SIZE
     shares = tf.sigmoid(logits)
-    shares = tf.reshape(
-        shares,
-        (-1, rows, subpixels, columns, subpixels),
-    )
+    shares = tf.reshape(shares, (-1, rows, subpixels, columns, subpixels))
     return tf.reduce_mean(shares, axis=(2, 4))
 
 
-def sample(
-    canvas: tf.Tensor,
-    x: tf.Tensor,
-    y: tf.Tensor,
-) -> tf.Tensor:
+def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Reads canvases at places, by bilinear interpolation.
 
     Args:
@@ -148,10 +133,7 @@ def sample(
     return tf.reduce_sum(weighted, axis=-1) + EMPTY
 
 
-def _split(
-    place: tf.Tensor,
-    side: int,
-) -> tuple[tf.Tensor, tf.Tensor]:
+def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the part behind the comma, and the cell in a padded canvas."""
     place = tf.clip_by_value(place, 0.0, side + 1.0)
     cell = tf.floor(place)
@@ -184,10 +166,7 @@ def compose(
     return image
 
 
-def blur(
-    images: tf.Tensor,
-    width: tf.Tensor,
-) -> tf.Tensor:
+def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
     """Blurs images by a Gaussian whose weights sum to 1.
 
     Args:
@@ -201,10 +180,7 @@ def blur(
     return tf.einsum("nrck,cs->nrsk", images, across_columns)
 
 
-def _make_kernel(
-    count: int,
-    width: tf.Tensor,
-) -> tf.Tensor:
+def _make_kernel(count: int, width: tf.Tensor) -> tf.Tensor:
     """Returns what each of some pixels gives to each other, [count, count]."""
     width = tf.maximum(width, 0.1)
     places = tf.range(count, dtype=tf.float32)

@@ -86,10 +86,7 @@ def find_background(dataset: Dataset) -> Array:
     return np.median(images.reshape(-1, colors), axis=0)
 
 
-def measure_moments(
-    images: Array,
-    background: Array,
-) -> dict[str, Array]:
+def measure_moments(images: Array, background: Array) -> dict[str, Array]:
     """Returns the center and the log size of a disc of the same mass.
 
     Args:
@@ -122,11 +119,7 @@ def measure_moments(
     }
 
 
-def list_places(
-    count: int,
-    side: int,
-    subpixels: int = 1,
-) -> Array:
+def list_places(count: int, side: int, subpixels: int = 1) -> Array:
     """Lists the middles of samples along an axis, from its middle.
 
     Args:
@@ -138,10 +131,7 @@ def list_places(
     return (middles - count / 2) * 2 / side
 
 
-def fit_moment(
-    codes: Sequence[Array],
-    moment: Array,
-) -> Start:
+def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
     """Fits a moment by the subset of factors with the lowest BIC.
 
     Args:
@@ -170,12 +160,7 @@ def fit_moment(
             bits = count * np.log(error + FLOOR**2)
             bits += rank * np.log(count)
             if bits < lowest - 1e-9:
-                best = _center(
-                    codes,
-                    subset,
-                    weights,
-                    mean,
-                )
+                best = _center(codes, subset, weights, mean)
                 lowest = bits
     return best
 
@@ -239,12 +224,7 @@ def sample_poses(
         base = base + np.log(FIRST_SIZE)
     ramps = []
     for factor in factors:
-        ramp = _sample_ramp(
-            term,
-            factor,
-            count,
-            rng,
-        )
+        ramp = _sample_ramp(term, factor, count, rng)
         ramps.append(ramp)
     moves = moves + np.concatenate(ramps, axis=1)
     return base, moves

@@ -28,10 +28,7 @@ LEFT = 4  # one in four candidates is trained to the end
 ORDER = (*first_poses.POSE, "color", "template")  # of outputs
 
 
-@keras.saving.register_keras_serializable(
-    package="tfcomp",
-    name="Acts",
-)
+@keras.saving.register_keras_serializable(package="tfcomp", name="Acts")
 class FactorTransforms(keras.layers.Layer):
     """Sums the pose terms of the values of an object's factors.
 
@@ -75,10 +72,7 @@ class FactorTransforms(keras.layers.Layer):
         mean = is_same / is_same.sum(axis=1)  # [U, U]
         self.mean = mean.astype(np.float32)
 
-    def build(
-        self,
-        input_shape: tuple,
-    ) -> None:
+    def build(self, input_shape: tuple) -> None:
         rng = np.random.default_rng(self.seed)
         self.base: dict[str, keras.Variable] = {}
         self.moves: dict[str, keras.Variable] = {}
@@ -111,18 +105,11 @@ class FactorTransforms(keras.layers.Layer):
         self.errors = self._add_state("errors", np.ones(count))
         self.left = self._add_state("left", np.arange(num_left))
 
-    def call(
-        self,
-        inputs: tf.Tensor,
-    ) -> tf.Tensor:
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
         chosen = tf.cast(self.chosen, tf.int32)
         return self.act(inputs, chosen)
 
-    def act(
-        self,
-        code: tf.Tensor,
-        candidates: tf.Tensor,
-    ) -> tf.Tensor:
+    def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
         """Sums the terms of candidates.
 
         Args:
@@ -144,10 +131,7 @@ class FactorTransforms(keras.layers.Layer):
             parts.append(total * RATES.get(term, 1.0))
         return tf.concat(parts, axis=-1)
 
-    def spreads(
-        self,
-        term: str,
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns how far the values of a factor are apart in a term.
 
         Returns:
@@ -166,11 +150,7 @@ class FactorTransforms(keras.layers.Layer):
         spread = tf.sqrt(tf.matmul(self.mean, squares))
         return mean, rest, spread * RATES.get(term, 1.0)
 
-    def shrink(
-        self,
-        amount: tf.Tensor,
-        is_over: tf.Tensor,
-    ) -> None:
+    def shrink(self, amount: tf.Tensor, is_over: tf.Tensor) -> None:
         """Shrinks differences between the values of a factor.
 
         Args:
@@ -228,11 +208,7 @@ class FactorTransforms(keras.layers.Layer):
             "seed": self.seed,
         }
 
-    def _add_state(
-        self,
-        name: str,
-        start: Array,
-    ) -> keras.Variable:
+    def _add_state(self, name: str, start: Array) -> keras.Variable:
         """Adds a weight that is not trained."""
         return self._add(name, start, trainable=False)
 

@@ -31,10 +31,7 @@ from tfcomp.models.registry import MODELS, check_groups, keras, layers
 @MODELS.register("low_rank_product", check=check_groups)
 @MODELS.register("occlusion", check=check_groups)
 @MODELS.register("slots", check=check_groups)
-def build_composed(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Builds the decoder of this module that `--model` names.
 
     Args:

@@ -13,10 +13,7 @@ from tfcomp.models.registry import MODELS, keras, layers, make_code
 FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 
 
-def _check_quarter(
-    config: RunConfig,
-    dataset: Dataset,
-) -> None:
+def _check_quarter(config: RunConfig, dataset: Dataset) -> None:
     rows, columns, _ = dataset.image_shape
     if rows % 4 == 0 and columns % 4 == 0:
         return
@@ -29,20 +26,14 @@ def _check_quarter(
     raise ConfigError("model", rule, config.model.model)
 
 
-def _check_cnn(
-    config: RunConfig,
-    dataset: Dataset,
-) -> None:
+def _check_cnn(config: RunConfig, dataset: Dataset) -> None:
     _check_quarter(config, dataset)
     if config.model.depth < 2:
         raise registry.refuse(config, "depth", "must be at least 2")
 
 
 @MODELS.register("mlp")
-def build_mlp(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` ReLU layers of `--width` units and a linear layer of pixels.
 
     Every pixel has weights of its own, so nothing is shared between places:
@@ -80,10 +71,7 @@ def build_mlp(
     check=_check_cnn,
     cost=registry.count_convolution,
 )
-def build_cnn(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published CNN (section 3.1 of the paper).
 
     One transposed convolution draws the code on a quarter of the rows and
@@ -133,10 +121,7 @@ def build_cnn(
 
 
 @MODELS.register("rotation", check=_check_quarter)
-def build_rotation(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The published network of rotated digits (appendix F.2 of the paper).
 
     A dense layer draws the code on a quarter of the image's rows and columns;
@@ -188,10 +173,7 @@ def build_rotation(
 
 
 @MODELS.register("broadcast")
-def build_broadcast(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Spatial broadcast (Watters et al. 2019), then convolutions.
 
         x = C_(d+1) relu C_d ... relu C_1 relu(W [code, x_p, y_p] + b)
@@ -239,10 +221,7 @@ def build_broadcast(
 
 @MODELS.register("burgess")
 @MODELS.register("kim")
-def build_deconvolution(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`burgess` of beta-VAE (Burgess et al. 2018), `kim` of FactorVAE (2018).
 
     Dense layers of 4 w units and of a first map of 4 x 4 x c, then transposed

@@ -23,10 +23,7 @@ _AXES_BY_CHOICE: dict[str, tuple[str, ...]] = {
 }
 
 
-def _check_low_rank(
-    config: RunConfig,
-    dataset: Dataset,
-) -> None:
+def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
     rows, columns, _ = dataset.image_shape
     if config.model.rank > min(rows, columns):
         size = f"the smaller side of {rows} x {columns} pixels"
@@ -39,10 +36,7 @@ def _check_low_rank(
         parse_axes(config.model.axes, dataset.space)
 
 
-def parse_axes(
-    spec: str,
-    space: FactorSpace,
-) -> dict[str, tuple[str, ...]]:
+def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
     """Parses `--axes`: `find`, or a choice of factors as `x:columns,y:rows`.
 
     Args:
@@ -91,10 +85,7 @@ def _count_matrices(config: RunConfig) -> int:
     check=_check_low_rank,
     cost=count_convolution,
 )
-def build_low_rank(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The network of section 4.1 and appendix C, or our `hard_rendering`.
 
     Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU

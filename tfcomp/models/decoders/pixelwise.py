@@ -13,10 +13,7 @@ from tfcomp.models.registry import HEADS, MODELS, keras, layers
 MAX_TOKENS = 28 * 28  # if the patch is free
 
 
-def _check_sinusoids(
-    config: RunConfig,
-    dataset: Dataset,
-) -> None:
+def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
     registry.check_groups(config, dataset)
     if config.model.width % HEADS:
         raise registry.refuse(config, "width", f"must be a multiple of {HEADS}")
@@ -24,10 +21,7 @@ def _check_sinusoids(
         choose_patch(config, dataset)
 
 
-def choose_patch(
-    config: RunConfig,
-    dataset: Dataset,
-) -> int:
+def choose_patch(config: RunConfig, dataset: Dataset) -> int:
     """Chooses the rows and columns of pixels of a token.
 
     Without `--patch_size` it is the smallest divisor of both sides of the
@@ -60,10 +54,7 @@ def choose_patch(
 
 
 @MODELS.register("coordinate", check=_check_sinusoids)
-def build_coordinate(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     """One fully connected network that all pixels share.
 
         x_p = V phi_d( ... phi_1(W code + w + PE(p)))
@@ -108,10 +99,7 @@ def build_coordinate(
 
 
 @MODELS.register("film", check=_check_sinusoids)
-def build_film(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Convolutions of the pixels' places, which the code modulates.
 
         h_0 = PE(p),  h_l = relu((1 + gamma_l) C_l h_(l-1) + beta_l),  x = V h_d
@@ -155,10 +143,7 @@ def build_film(
 
 
 @MODELS.register("attention", check=_check_sinusoids)
-def build_attention(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Every pixel asks the tokens of the factors, then decides by itself.
 
         t_k = T_k code_k + b_k
@@ -211,10 +196,7 @@ def build_attention(
 
 
 @MODELS.register("transformer", check=_check_sinusoids)
-def build_transformer(
-    config: RunConfig,
-    dataset: Dataset,
-) -> keras.Model:
+def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     """`--depth` encoder layers over the tokens W code + w + PE(p).
 
         h <- N(h + attention(h)),  h <- N(h + F relu(E h)),  x_p = V h_p
@@ -281,8 +263,5 @@ def _add_encoder_layer(
     hidden = expand(attended)
     hidden = layers.Dense(width)(hidden)
     hidden = layers.Add()([attended, hidden])
-    normalize = layers.LayerNormalization(
-        epsilon=1e-5,
-        name=f"stage_{index}",
-    )
+    normalize = layers.LayerNormalization(epsilon=1e-5, name=f"stage_{index}")
     return normalize(hidden)
