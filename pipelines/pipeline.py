@@ -141,6 +141,7 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         workers: int = 0,
         scheduler: str = "",
     ):
+        """Joins the steps; the validator and the thresholds can stop it."""
         generated = example_gen(profile=profile, work_dir=work_dir)
         examples = generated.outputs["examples"]
 

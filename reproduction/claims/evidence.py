@@ -110,15 +110,31 @@ class Evidence:
         values = table.set_index("run")["value"].reindex(runs.index)
         return values.set_axis(runs["seed"])
 
-    def stages(self, runs: DataFrame, name: str, when: str = "end") -> Any:
-        """Reads a number of every stage [seeds, stages], in order."""
+    def stages(
+        self, runs: DataFrame, name: str, when: str = "end"
+    ) -> DataFrame:
+        """Reads a number of every stage, in the order of the stages.
+
+        Args:
+            runs: Rows of `select`.
+            name: The name of the number, as `factorization`.
+            when: `start` for the untrained network, or `end`.
+
+        Returns:
+            A row for each seed, a column for each stage; NaN where a run lacks
+            the number.
+        """
         table = self._find(name, when)
-        table = table[table["run"].isin(runs.index) & (table["stage"] != "")]
-        wide = table.pivot(index="run", columns="stage", values="value")
-        names = sorted(map(str, set(wide) - {"code", "image"}))
-        columns = ["code", *(names or ["stage_0"]), "image"]
-        wide = wide.reindex(index=runs.index, columns=columns)
-        return wide.set_axis(runs["seed"], axis=0)
+        is_asked = table["run"].isin(runs.index)
+        is_of_stage = table["stage"] != ""
+        table = table[is_asked & is_of_stage]
+        by_stage = table.pivot(index="run", columns="stage", values="value")
+
+        hidden = [str(stage) for stage in by_stage]
+        hidden = sorted(set(hidden) - {"code", "image"})
+        order = ["code", *(hidden or ["stage_0"]), "image"]
+        by_stage = by_stage.reindex(index=runs.index, columns=order)
+        return by_stage.set_axis(runs["seed"], axis=0)
 
     def fitted(self, runs: DataFrame) -> DataFrame:
         """Keeps the runs that fit: ID relative MSE below .05."""

@@ -80,18 +80,36 @@ def render_page(rows: Sequence[Row]) -> str:
     lines = [_join(HEAD), _join(["---"] * len(HEAD))]
     notes = []
     for claim in list_claims():
-        name = get_name(claim)
-        title, place, _ = read_docstring(claim)
-        own = [row for row in rows if row.claim == name]
-        for number, row in enumerate(row for row in own if row.shown):
-            words = f"**{name}** {title}" if number == 0 else f"{name}"
-            lines.append(_join([words, *_format_row(row)]))
-        note = getattr(claim, "NOTE", "")
-        if note and own:
-            text = fill_note(note, own)
-            notes.append(f"**{name}** ({place[0].lower()}{place[1:]}). {text}")
+        own_rows = [row for row in rows if row.claim == get_name(claim)]
+        lines += _list_lines(claim, own_rows)
+        notes += _list_notes(claim, own_rows)
+
     text = TEMPLATE.read_text("utf-8")
     return text.format(table="\n".join(lines), notes="\n\n".join(notes))
+
+
+def _list_lines(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
+    """Formats the rows that the page shows; the first one has the title."""
+    name = get_name(claim)
+    title = read_docstring(claim)[0]
+    head = f"**{name}** {title}"
+
+    lines = []
+    for row in rows:
+        if row.shown:
+            lines.append(_join([head, *_format_row(row)]))
+            head = name
+    return lines
+
+
+def _list_notes(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
+    """Formats what a claim says below the table, if it says anything."""
+    note = getattr(claim, "NOTE", "")
+    if not note or not rows:
+        return []
+    place = read_docstring(claim)[1]
+    place = place[0].lower() + place[1:]
+    return [f"**{get_name(claim)}** ({place}). {fill_note(note, rows)}"]
 
 
 def fill_note(note: str, rows: Sequence[Row]) -> str:

@@ -365,10 +365,12 @@ class ThresholdSearches(Workload):
         return [row for row in rows if row is not None]
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
+        """Writes a row for each finished search."""
         if rows := self.list_rows():
             files.write_csv(self.folder / TABLE, rows)
 
     def write_reports(self) -> None:
+        """Draws the data needed against the size of the grid."""
         import pandas as pd
 
         from reproduction.thresholds.laws import plot_thresholds

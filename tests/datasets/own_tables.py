@@ -55,6 +55,12 @@ def write_folder(folder: Path, rows: Sequence[str], head: str) -> Path:
     return folder
 
 
+def make_named(name: str, *names: str) -> Factor:
+    """Makes a categorical factor with these values."""
+    size = len(names)
+    return Factor(name, size, 0.0, size - 1.0, categorical=True, names=names)
+
+
 def make_space(**sizes: int) -> FactorSpace:
     """Makes ordered factors with the values 0, 1, 2 ..."""
     factors = []

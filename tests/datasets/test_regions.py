@@ -7,23 +7,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.datasets.own_tables import make_space
+from tests.datasets.own_tables import make_named, make_space
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.published import PUBLISHED
 from tfcomp.datasets.regions import parse_region
-
-
-def make_named(name: str, *names: str) -> Factor:
-    size = len(names)
-    return Factor(
-        name,
-        size,
-        0.0,
-        size - 1.0,
-        categorical=True,
-        names=names,
-    )
 
 
 def hold_out(spec: str, space: FactorSpace) -> np.ndarray:

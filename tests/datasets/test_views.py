@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.datasets.own_tables import make_data, make_space
+from tests.datasets.own_tables import make_data, make_named, make_space
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets import Dataset, grid_maps, views
@@ -200,20 +200,8 @@ def test_few_points_of_a_sample_are_among_it() -> None:
     assert views.subsample_points(complete, 30) is complete
 
 
-def make_names(name: str, *names: str) -> Factor:
-    size = len(names)
-    return Factor(
-        name,
-        size,
-        0.0,
-        size - 1.0,
-        categorical=True,
-        names=names,
-    )
-
-
-NAMED = FactorSpace((make_names("s", "a", "b"), Factor("x", 3, 0.0, 2.0)))
-TENS = FactorSpace((make_names("n", "10", "20", "30"),))
+NAMED = FactorSpace((make_named("s", "a", "b"), Factor("x", 3, 0.0, 2.0)))
+TENS = FactorSpace((make_named("n", "10", "20", "30"),))
 
 
 @pytest.mark.parametrize(

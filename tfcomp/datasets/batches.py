@@ -46,6 +46,7 @@ def make_batches(
         stored = tf.constant(_render_all(dataset))
 
     def make_batch(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Looks up factors [B, F], and renders images unless stored."""
         factors = tf.gather(table, rows)
         if stored is None:
             images = _render_rows(dataset, rows, factors)

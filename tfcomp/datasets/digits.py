@@ -139,6 +139,7 @@ def _parse_classes(data: DataConfig) -> list[int]:
 
 def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
     def render(factors: Any) -> Any:
+        """Renders digits [n, H, W, 1], turned by their angles."""
         # Imported here: a bad flag must be answered without TensorFlow.
         import tensorflow as tf
 

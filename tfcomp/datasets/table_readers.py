@@ -88,6 +88,7 @@ def _open_npz(path: str | Path) -> Arrays:
     sizes = {m.filename.removesuffix(".npy"): m.file_size for m in members}
 
     def read(name: str, most: int | None = MAX_BYTES) -> Array:
+        """Reads a member, of at most `most` bytes."""
         check_bytes(name, sizes[name], most)
         with np.load(path) as arrays:
             return arrays[name]
@@ -124,6 +125,7 @@ def read_h5(path: str | Path) -> FactorTable:
     import h5py
 
     def read(name: str, most: int | None = MAX_BYTES) -> Array:
+        """Reads numbers or texts, of at most `most` bytes."""
         member = members[name]
         check_bytes(name, member.nbytes, most)
         if h5py.check_string_dtype(member.dtype):

@@ -77,6 +77,7 @@ def compute_jet_products(
 
     # Each column by itself: columns of pairs i > j are then never computed.
     def differentiate(values: tf.Tensor) -> StageDict:
+        """Lists first derivatives, a stage for each column."""
         slopes = {}
         jacobians_by_stage = jacobian_fn(stage_fn, values)
         for stage, jacobian in jacobians_by_stage.items():
@@ -261,6 +262,7 @@ def make_interaction_fn(
     most_points = max(1, MAX_NUMBERS // (num_units * columns))
 
     def measure(points: Array) -> Interactions:
+        """Summarizes each stage; nothing without second derivatives."""
         size = choose_batch_size(num_units, len(points))
         size = min(most_points, size)
         try:

@@ -223,6 +223,7 @@ def choose_jacobian(
         return exact
 
     def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        """Takes differences for stages that are steps."""
         differences = fallback(stage_fn, factors)
         jacobians = exact(stage_fn, factors)
         for stage in differences:
@@ -260,6 +261,7 @@ def list_jacobians(
     ordered = list(space.directions)
 
     def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        """Keeps the columns of ordered factors."""
         jacobians = {}
         for stage, jacobian in outside(stage_fn, factors).items():
             jacobians[stage] = tf.gather(jacobian, ordered, axis=2)
@@ -346,6 +348,7 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
         return jacobian_fn
 
     def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+        """Differentiates by ordered factors, at the given classes."""
         factors = tf.convert_to_tensor(factors)
 
         def vary(values: tf.Tensor) -> StageDict:

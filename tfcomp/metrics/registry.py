@@ -127,6 +127,7 @@ def computes(
     """
 
     def declare(function: Function) -> Function:
+        """Adds the metrics to those that the function has."""
         metrics = []
         for name, text in (dict.fromkeys(names.split(), "") | texts).items():
             label, _, about = text.partition(": ")
@@ -326,6 +327,7 @@ def register_metric(
     )
 
     def register(function: Function) -> Function:
+        """Adds the metric, with the docstring as its definition."""
         text = (function.__doc__ or "").strip().split("\n\n")[0]
         about = " ".join(text.split())
         _add(

@@ -218,6 +218,7 @@ def make_span(regressors: Array) -> Explain:
     root = (vectors * roots).T  # R^T R is the matrix of inner products
 
     def explain(target: Array) -> float:
+        """Explains one output, [pixels]."""
         if not np.isfinite(target).all():
             return float("nan")
         if not len(root):  # SciPy would abort the process

@@ -148,6 +148,7 @@ class _Outside(keras.layers.Layer):
         return jacobians
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Evaluates the model on factors [n, F] as it takes them."""
         inputs = self._convert(factors)
         values = self._call(inputs)
 

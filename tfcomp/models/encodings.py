@@ -157,6 +157,7 @@ class FactorEncoding(keras.layers.Layer):
         return codes
 
     def call(self, factors: KerasTensor) -> KerasTensor:
+        """Joins the codes of factors [n, F]; absent ones are NaN."""
         codes = []
         for column, factor in enumerate(self.space):
             values = factors[:, column : column + 1]
@@ -221,6 +222,7 @@ class BumpEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        """Takes the tuning width of the run, else that of its bumps."""
         sigma = config.model.code_width or config.data.sigma
         return cls(
             space,
@@ -229,6 +231,7 @@ class BumpEncoding(FactorEncoding):
         )
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        """Encodes [n, 1] as [n, size], by the distance to each value."""
         distance = ops.subtract(values, factor.values())  # [n, size]
         if factor.periodic:
             period = factor.high - factor.low
@@ -257,6 +260,7 @@ class OneHotEncoding(FactorEncoding):
     differentiable = False
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        """Encodes [n, 1] as [n, size], with a 1 at the nearest value."""
         return encode_one_hot(values, factor)
 
 
@@ -295,6 +299,7 @@ class PositionalEncoding(FactorEncoding):
         self.max_wavelength = max_wavelength
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        """Encodes [n, 1] as sines and cosines of grid steps."""
         count = self.code_size(factor) // 2
         exponents = -np.arange(count) / count
         frequencies = self.max_wavelength**exponents
@@ -306,6 +311,7 @@ class PositionalEncoding(FactorEncoding):
         return ops.concatenate(waves, axis=-1)
 
     def code_size(self, factor: Factor) -> int:
+        """A sine and a cosine for each two values."""
         return 2 * ((factor.size + 1) // 2)
 
 
@@ -342,6 +348,7 @@ class RampEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
+        """Takes the range and the code of absent factors of the run."""
         return cls(
             space,
             scaled_to=config.model.ramp_range,
@@ -350,6 +357,7 @@ class RampEncoding(FactorEncoding):
         )
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        """Scales [n, 1] to the range."""
         if self.scaled_to == "raw":
             return values
         unit = _scale_to_unit(values, factor)
@@ -381,6 +389,7 @@ class CircleEncoding(FactorEncoding):
     """
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        """Encodes [n, 1] as a point on the circle, or as a ramp."""
         unit = _scale_to_unit(values, factor)
         if not factor.periodic:
             return 2.0 * unit - 1.0
@@ -389,6 +398,7 @@ class CircleEncoding(FactorEncoding):
         return ops.concatenate(point, axis=-1)
 
     def code_size(self, factor: Factor) -> int:
+        """Two units for a periodic factor, one for others."""
         if factor.periodic:
             return 2
         return 1
@@ -419,6 +429,7 @@ class FactorIndex(FactorEncoding):
     absent_value = float("nan")
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
+        """Finds the nearest grid index, [n, 1]."""
         return nearest_index(values, factor)
 
     def code_size(self, factor: Factor) -> int:

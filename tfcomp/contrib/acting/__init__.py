@@ -106,38 +106,33 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     from tfcomp.contrib.acting.canvas import Draw
 
     model = config.model
-    space = dataset.space
     colors = dataset.image_shape[2]
-    spec = model.groups or "+".join(space.names)
-    groups = parse_groups(spec, space)
+    spec = model.groups or "+".join(dataset.space.names)
+    groups = parse_groups(spec, dataset.space)
     terms = parse_pose_terms(model.channels, colors)
 
     factors = registry.make_input(dataset)
-    encoding = registry.make_encoding(config, space)
-    codes = encoding.split(encoding(factors))
+    encoding = registry.make_encoding(config, dataset.space)
+    background = first_poses.find_background(dataset)
 
     # Moments of an image tell the pose of its object if it has a single one.
     is_single = len(groups) == 1
-    background = first_poses.find_background(dataset)
     starts = None
     if is_single:
         starts = first_poses.find_starts(dataset, encoding, background, terms)
 
     poses = []
+    codes = encoding.split(encoding(factors))
     for number, group in enumerate(groups):
-        concatenate = layers.Concatenate(
-            dtype="float32",
-            name=f"units_{number}",
-        )
-        units = concatenate([codes[column] for column in group])
         transforms = _make_transforms(
             config,
-            factors=[space.factors[column] for column in group],
+            factors=[dataset.space.factors[column] for column in group],
             number=number,
             channels=terms,
             colors=colors,
             starts=starts,
         )
+        units = _join_units([codes[column] for column in group], number)
         poses.append(transforms(units))
 
     # White on gray could be gray: there, brightness is learned as a color.
@@ -150,6 +145,7 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
         name="image",
     )
     image = draw(registry.stack_groups(poses, "stage_0"))
+
     acting = ActingModel(factors, image)
     acting.plan(
         steps=_count_steps(config, dataset),
@@ -157,6 +153,12 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
         price=model.channel_price,
     )
     return acting
+
+
+def _join_units(codes: Sequence[Any], number: int) -> Any:
+    """Joins the codes of the factors of an object, [n, units]."""
+    join = layers.Concatenate(dtype="float32", name=f"units_{number}")
+    return join(codes)
 
 
 def _make_transforms(

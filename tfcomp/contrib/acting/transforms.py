@@ -73,6 +73,7 @@ class FactorTransforms(keras.layers.Layer):
         self.mean = mean.astype(np.float32)
 
     def build(self, input_shape: tuple) -> None:
+        """Makes the poses of all candidates, and the terms that move them."""
         rng = np.random.default_rng(self.seed)
         self.base: dict[str, keras.Variable] = {}
         self.moves: dict[str, keras.Variable] = {}
@@ -106,6 +107,7 @@ class FactorTransforms(keras.layers.Layer):
         self.left = self._add_state("left", np.arange(num_left))
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Sums the terms of the candidate that training has chosen."""
         chosen = tf.cast(self.chosen, tf.int32)
         return self.act(inputs, chosen)
 
@@ -199,6 +201,7 @@ class FactorTransforms(keras.layers.Layer):
         return factors
 
     def get_config(self) -> dict:
+        """Describes the layer; its poses are weights."""
         return {
             **super().get_config(),
             "factors": [list(factor) for factor in self.factors],
