@@ -45,7 +45,7 @@ def main() -> None:
         default=50,
         help="of an epoch",
     )
-    text = "that are measured, after as many others"
+    text = "that are measured, after the same number of others"
     parser.add_argument(
         "--epochs",
         type=int,

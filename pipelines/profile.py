@@ -188,7 +188,7 @@ def make_works(
     Args:
         profile: The profile. Plugins of its flags are imported.
         runs_dir: The output of the trainer. By default the folders of the
-            flags, which are those of single runs.
+            flags of a single run.
         examples_dir: Datasets that the sweeps train on; by default examples
             are rendered.
     """

@@ -13,6 +13,6 @@ from pathlib import Path
 
 from tfcomp.config import run_flags
 
-# The campaign's flagfiles are found by their names, as those of tfcomp are.
+# The campaign's flagfiles are found by name, as tfcomp's own are.
 FLAGFILES = Path(__file__).resolve().parent / "flagfiles"
 run_flags.add_folder(FLAGFILES)

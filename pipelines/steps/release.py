@@ -88,7 +88,7 @@ def query_model(model: Path, factors: np.ndarray) -> np.ndarray:
 
 
 def compare_images(images: np.ndarray, expected: np.ndarray) -> None:
-    """Raises a RunError if images are not those of the trained network."""
+    """Raises a RunError if images differ from the trained network's."""
     error = math.nan
     if images.shape == expected.shape:
         error = np.abs(images - expected).max()

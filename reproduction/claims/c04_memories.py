@@ -71,7 +71,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
 
 
 def read_margin(rival: str) -> Reader:
-    """Makes what reads this R² less that of a rival."""
+    """Makes what reads this R² less a rival's R²."""
 
     def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
         r2 = evidence.score(runs, SHARING, when)

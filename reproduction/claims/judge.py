@@ -189,7 +189,7 @@ def compare(number: Interval, bound: str) -> str:
 def subtract(
     values: Series, control: Series, by: str, is_paired: bool
 ) -> Interval:
-    """Estimates values less those of a control, with a 95 % interval."""
+    """Estimates values less a control's values, with a 95 % interval."""
     from scipy import stats
 
     first, second = values.dropna(), control.dropna()

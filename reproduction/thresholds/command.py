@@ -62,7 +62,7 @@ Scores = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class SearchSettings(SeedSettings):
-    """Flags of a search, in addition to those of a run."""
+    """Flags of a search, beside the flags of a run."""
 
     grid_sizes: str = setting(
         "16,20,24,28,32",

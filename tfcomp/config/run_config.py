@@ -63,7 +63,7 @@ class DataConfig(Settings):
         choices=("grid", "continuous"),
     )
     num_train: int = non_negative(
-        0, "Training examples; 0 takes as many as cells outside the region."
+        0, "Training examples; 0 takes one for each cell outside the region."
     )
     num_bumps: int = non_negative(
         0, "Number of bumps outside the region that are mixed with the stripes."
@@ -93,7 +93,7 @@ class DataConfig(Settings):
     )
     sprite_shapes: str = setting(
         "square,ellipse,heart",
-        "Sprites: shapes, the first ones of which are used. A square and an "
+        "Sprites: shapes; the first ones are used. A square and an "
         "ellipse look the same after a half turn; heart, triangle and l look "
         "different at every angle.",
     )

@@ -26,7 +26,7 @@ CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 NO_CONTROLS = "text without control characters"
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}
-# Columns that tables of runs and sweeps have beside those of settings.
+# Columns of tables of runs and sweeps that are no settings.
 COLUMNS = (
     "run name study folder setting round tfcomp tensorflow keras numpy devices "
     "cores threads onednn measured_with trial status reason axis place value "

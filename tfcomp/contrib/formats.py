@@ -122,7 +122,7 @@ def make_error(name: str, reason: str) -> RunError:
 
     Args:
         name: The format.
-        reason: What its converter says, of which the start is shown.
+        reason: What its converter says; its start is shown.
     """
     return RunError(f"--format={name}: Keras cannot write it ({reason[:150]})")
 

@@ -324,7 +324,7 @@ class Dataset:
                 same in every call, and at least one image.
 
         Returns:
-            Images [m, *image_shape], those of a point one after the other,
+            Images [m, *image_shape], point after point,
             and the row of the point of each image, [m].
         """
         rows = np.arange(len(points))
@@ -436,7 +436,7 @@ def _correlate(dataset: Dataset, pairs: str) -> Dataset:
     """Repeats the training images of a dataset by `--correlation`."""
     weights = splits.weigh(dataset.splits.train, dataset.space, pairs)
     rows = splits.repeat_rows(weights)
-    # As many images of equal weight are as good (Kish 1965).
+    # This number of images of equal weight is as good (Kish 1965).
     squares = np.square(weights)
     num_equal = weights.sum() ** 2 / squares.sum()
     note = (

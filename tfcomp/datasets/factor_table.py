@@ -5,7 +5,7 @@
 Combinations may be missing, and have several images, which differ in columns
 that are no factors (*nuisance*) or in nothing that is named. Images keep their
 type in memory, and are made float32 from 0 to 1 when they are drawn: integers
-are divided by the largest number of as many bits as their values have (1, 255
+are divided by the largest number with the bits that their values have (1, 255
 up to eight bits, 511, 1023 ... 65535), floating point numbers stay.
 """
 
@@ -255,7 +255,7 @@ class FactorTable:
 
         Args:
             factors: Factor values, [n, F]; of continuous factors, they must
-                be equal to those of a point.
+                be equal to the images of a point.
 
         Returns:
             Rows, -1 where there is no such point, [n].
@@ -426,7 +426,7 @@ def _check_images(given: Any) -> Array:
 
     if images.flags.c_contiguous:
         return images
-    # Transposed images and those of MATLAB are copied once: their pixels lie
+    # Transposed images and MATLAB's are copied once: their pixels lie
     # far apart, and reading a batch takes some 25 times as long.
     check_bytes("images", images.nbytes)
     return np.ascontiguousarray(images)

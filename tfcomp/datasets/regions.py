@@ -26,7 +26,7 @@ from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
 # From factor values [n, F] to booleans [n].
 Predicate = Callable[[Array], Array]
 REGIONS = Registry("region")
-MAX_COMBINATIONS = 10**8  # of a space of which a random share is held out
+MAX_COMBINATIONS = 10**8  # of a space, if a random share is held out
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 # A low bound, a dash unless it is a single value, a high bound unless open.
@@ -210,7 +210,8 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
         space: The factors.
 
     Raises:
-        ValueError: If it is none, or there are not two ordered factors.
+        ValueError: If it has no such form, or there are not two ordered
+            factors.
     """
     half_width = _number(arguments)
     if half_width < 0:
@@ -360,7 +361,7 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
         return _leave_axes(space, groups)
     group_sizes = {len(group) for group in groups}
     if len(group_sizes) > 1:
-        raise ValueError("must have groups of as many factors each")
+        raise ValueError("must have groups of equal numbers of factors")
     return _leave_diagonal(space, groups, float(width))
 
 

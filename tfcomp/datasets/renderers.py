@@ -391,7 +391,7 @@ def render_composed(
     grid_size: int,
     composition: str,
 ) -> tf.Tensor:
-    """Draws a disk and a square, of which a pixel has shares a and b in [0, 1].
+    """Draws a disk and a square; a pixel has shares a and b of them in [0, 1].
 
         sum          .7 a + .9 b
         product      (1 - .7 a) (1 - .9 b): dark glasses on white

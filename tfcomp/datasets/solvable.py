@@ -413,7 +413,7 @@ def _number_few_effects(table: Array, order: int) -> tuple[Array, int]:
 def explain_training(dataset: Dataset) -> dict[str, float]:
     """Computes R^2 of training images from the others, by order from 1 to 3.
 
-    The others are those of other combinations: several images of a
+    The others show other combinations: several images of a
     combination are left out together.
     """
     index = dataset.space.to_index(dataset.splits.train)
@@ -608,7 +608,7 @@ def _find_range(
 
     Args:
         render: From rows of a table to images [n, H, W, C].
-        count: Number of rows of the table, a random part of which is drawn.
+        count: Number of rows of the table; a random part is drawn.
 
     Returns:
         Both values, [H, W, C] each.

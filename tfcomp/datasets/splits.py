@@ -23,7 +23,7 @@ MAX_ANALYZED = 4096  # points, where scores are over all (--eval_points=0)
 
 @dataclass(frozen=True)
 class Points:
-    """Combinations of factors, of which some are held out.
+    """Combinations of factors, some of them held out.
 
     Attributes:
         factors: Factor values, float32 [n, F].
@@ -344,7 +344,7 @@ def weigh(table: Array, space: FactorSpace, pairs: str) -> Array:
         pairs: The text of `--correlation`.
 
     Returns:
-        Weights [n], of which the largest is 1.
+        Weights [n]; the largest is 1.
 
     Raises:
         ConfigError: If the text is not a list of pairs of factors.

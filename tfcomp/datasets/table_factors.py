@@ -33,7 +33,7 @@ class Description:
         kind: As `FactorTable` takes it; "" chooses by `levels`.
         levels: Names of the classes, or none.
         values: Values of the classes, or of the images; None for the classes.
-        is_by_image: True if the values are those of the images.
+        is_by_image: True for a value for each image, False for each level.
         unit: Unit of the values.
         size: The number of classes; 0 for those that occur.
     """

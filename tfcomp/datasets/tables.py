@@ -59,7 +59,7 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
             combination, one is enough.
 
     Raises:
-        TableError: If it is none of these, or holds nothing out.
+        TableError: If it has another form, or holds nothing out.
     """
     if callable(images):
         is_held_out = _call_region(images, table.points)

@@ -228,8 +228,8 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
 def _choose_levels(index: Array, limit: int) -> list[Array]:
     """Chooses even levels of each column of [n, F].
 
-    Every factor has all of its levels, or as many as the others that have
-    not: the largest number with at most `limit` combinations.
+    A factor keeps all of its levels, or the largest number, common to all
+    factors that lose some, with at most `limit` combinations.
     """
     occurring = [np.unique(column) for column in index.T]
     sizes = np.array([len(column) for column in occurring])

@@ -51,7 +51,7 @@ def draw_maps(
         label: The label of the color bar.
         title: The title of the figure.
         limits: The ends of the color scale, by default of the numbers.
-        cmap: Colors, by default those of rcParams.
+        cmap: Colors; by default from rcParams.
     """
     arrays = [grid_map.values for grid_map in maps.values()]
     numbers = np.concatenate(list(map(np.ravel, arrays)))
@@ -290,7 +290,7 @@ def show_map(
         axes: The axes.
         grid_map: The map.
         norm: The color scale, by default of its numbers.
-        cmap: Colors, by default those of rcParams.
+        cmap: Colors; by default from rcParams.
     """
     num_x, num_y = grid_map.values.shape
     aspect = num_x / num_y / get_map_aspect((num_x, num_y))
@@ -332,7 +332,7 @@ def show_cells(
         axes: The axes.
         values: Numbers [rows, columns].
         norm: The color scale, by default of the numbers.
-        cmap: Colors, by default those of rcParams.
+        cmap: Colors; by default from rcParams.
         no_value_color: The color of numbers that are not finite.
         aspect: Height over width of a cell.
     """

@@ -214,7 +214,7 @@ def picture_maps(
         title: The title of the figure.
         limits: The ends of the color scale, by default of the numbers.
         planes: The maps, by default all of the dataset.
-        cmap: Colors, by default those of rcParams.
+        cmap: Colors; by default from rcParams.
     """
     panels = {}
     for name, values in maps.items():

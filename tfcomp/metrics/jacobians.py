@@ -62,7 +62,7 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
             output_gradients=list(cotangents.values()),
             unconnected_gradients=zero,
         )  # [n, F]
-        # A gradient sums over rows, of which each depends on its own alone.
+        # A gradient sums over rows, and a row depends on its own point alone.
         pulled_columns = tf.unstack(pulled, axis=1)
 
     columns = []

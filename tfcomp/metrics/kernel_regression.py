@@ -245,7 +245,7 @@ def _choose(
 
 def _rotate(values: Array) -> Array:
     """Rotates pixel space, so that targets [n, pixels] have n dimensions."""
-    # Squared errors do not change under a rotation of pixel space, of which
+    # Squared errors do not change under a rotation of pixel space, where
     # n targets span n dimensions: the rest would be multiplied for nothing.
     if values.shape[1] <= len(values):
         return values

@@ -204,7 +204,7 @@ def compute_alignment(gram: Array, kernel: Array) -> float:
 
     Returns:
         From -1 to 1; 0 for equal rows or columns; NaN for fewer than three
-        points, of which two have 1 with any kernel, or if not finite.
+        points (two have 1 with any kernel), or if not finite.
     """
     is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
     if len(gram) < 3 or not is_finite:

@@ -344,7 +344,7 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
     index = space.to_index(points)
     train = space.to_index(splits.train)
     every = splits.all.factors
-    # Points that exist, and held-out ones, of which one factor is replaced.
+    # Points that exist, and held-out ones with one factor replaced.
     places = number_columns(np.concatenate([every, points]))
     for column, factor in enumerate(space):
         known = train[:, column]

@@ -8,15 +8,15 @@ point, all of them from ID outputs:
                          share its value; combined by least squares
     superposition_span   every ID output that shares a value, combined with
                          nonnegative weights
-    conjunctive          as many mean outputs, of the nearest ID points in
-                         factor space and of the next nearest ones
-    conjunctive_span     as many ID outputs as superposition_span has, the
-                         nearest ones, with nonnegative weights
+    conjunctive          mean outputs in equal number, over the nearest ID
+                         points in factor space and over the next nearest ones
+    conjunctive_span     the nearest ID outputs, in the number that
+                         superposition_span has, with nonnegative weights
 
-`superposition` is the main score, and `conjunctive` its rival with as many free
-parameters; the spans are for models that superpose few memories. Superposers
-have 1, true composers .014 (.17 in superposition_span, as bumps overlap next to
-the border).
+`superposition` is the main score, and `conjunctive` its rival with equally many
+free parameters; the spans are for models that superpose few memories.
+Superposers have 1, true composers .014 (.17 in superposition_span, as bumps
+overlap next to the border).
 
 R^2 = 1 - SSE / SST per point, with SST about zero and no intercept. Outputs
 are *bright* (background 0), so R^2 is a squared cosine: 0 for a blank
@@ -28,10 +28,10 @@ pass, too. Every OOD output is fitted by least squares with nonnegative weights
 on three sets of ID outputs:
 
     sharing   all that share x or y
-    rival     as many, the nearest ones that differ by more than `CLEAR` grid
+    rival     in equal number the nearest that differ by more than `CLEAR` grid
               steps in every factor, so that no bump of theirs reaches a bump
               at the point
-    single    those that share x alone or those that share y alone, whichever
+    single    all that share x alone, or all that share y alone, whichever
               explains more
 
 Here R^2 is *centered*: about the mean over the pixels of the output, with a
@@ -486,7 +486,7 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
         space: The factors.
 
     Returns:
-        Alternatives, of which the best counts: rows of ID points each.
+        Alternatives, rows of ID points each; the best one counts.
     """
     shares = offsets == 0
     distances = np.linalg.norm(offsets, axis=1).round(6)

@@ -138,7 +138,7 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     products = tuning.product_share[is_alive]
     weights = tuning.variance[is_alive]
     if not sums.size or not np.isfinite(sums).all():
-        # As of one unit of which nothing is known.
+        # As for one unit before anything is explained.
         sums = pairs = products = np.full(1, np.nan)
         weights = np.ones(1)
 

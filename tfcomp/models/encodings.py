@@ -222,7 +222,7 @@ class BumpEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        """Takes the tuning width of the run, else that of its bumps."""
+        """Takes the tuning width of the run, else the width of its bumps."""
         sigma = config.model.code_width or config.data.sigma
         return cls(
             space,
@@ -245,7 +245,7 @@ class OneHotEncoding(FactorEncoding):
     """The unit of the nearest grid value is 1, all others are 0.
 
     As in section 4.1 of the paper. It has no derivatives, so geometry comes
-    from differences, and values between those of the grid are rounded: do not
+    from differences, and values between grid values are rounded: do not
     use it to draw such values.
 
     Args:

@@ -55,7 +55,7 @@ FLOAT = 4  # bytes
 COPIES = 4
 
 AXES = ("rows", "columns")  # in the order of an image's dimensions
-HEADS = 4  # of attention; sinusoids have as many parts
+HEADS = 4  # of attention, and parts of sinusoids
 
 _ENCODING_CLASSES = {
     "bump": "BumpEncoding",

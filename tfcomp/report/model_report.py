@@ -111,7 +111,7 @@ class ModelReport:
     def scores(self) -> Scores:
         """ID and OOD scores, as in `metrics.json`, that any subset has.
 
-        With `samples`, means over as many evaluations.
+        With `samples`, means over this number of evaluations.
         """
         scores = self._means or self.analysis.evaluation.scores
         filled = keep_filled(list(scores.values()))
@@ -337,7 +337,7 @@ def load_run(path: str | Path) -> ModelReport:
     """Loads a finished run from its folder.
 
     Raises:
-        RunError: If it is none, or damaged, or asks for plugins that are not
+        RunError: If it is no run, or damaged, or asks for plugins that are not
             imported.
     """
     return ModelReport(loading.load_run(path))

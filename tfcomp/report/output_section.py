@@ -177,7 +177,7 @@ def _list_regressions(analysis: RunAnalysis) -> list[Row]:
 
 
 def _describe_kernels(rows: Sequence[Row]) -> str:
-    """Describes the alignments of outputs beside those of true images."""
+    """Describes alignments of outputs beside the true images' alignments."""
     names = {"cosine": "outputs", "truth, cosine": "true images"}
     texts = []
     for row in rows:

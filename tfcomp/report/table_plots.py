@@ -245,7 +245,7 @@ def _select(
 ) -> DataFrame:
     """Selects the rows of one number, and adds `label` and `seed` of runs.
 
-    Without `over`, numbers at the end of runs; else those of each `stage`, or
+    Without `over`, numbers at the end of runs; else numbers of each `stage`, or
     of each `epoch`, which gets a column.
     """
     subset, _, rest = name.partition("/")

@@ -224,7 +224,7 @@ def _find_score(
 
 
 def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
-    """Returns the error over the blank's, both less that of means of images."""
+    """Returns the error over the blank's, each less the mean images' error."""
     error = _find_score(metrics, subset, "relative_mse")
     mse = _find_score(metrics, subset, "mse")
     floor = _find_score(metrics, subset, "floor_mse")

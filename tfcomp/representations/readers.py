@@ -266,7 +266,7 @@ def list_readings(
 
     Args:
         reader: Reads the factors.
-        dataset: Its points are those of the outputs.
+        dataset: Has the points of the outputs.
         model: From factors [n, F] to images.
         outputs: First images of the model at all points, [n, H, W, C].
         samples: Number of images of the model at each point.

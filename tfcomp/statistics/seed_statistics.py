@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Flags that may differ between runs of one setting.
 IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
-# Scores of which "half as large" says more than "0.01 less".
+# Scores for which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
 LEVEL = 0.95
 # By seed; None for a seed that lacks its number.

@@ -66,7 +66,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Reads a table; DamagedFileError if it is none or a row is cut off."""
+    """Reads a table; DamagedFileError if it is no table or a row is cut off."""
     text = read_text(path)
     buffer = io.StringIO(text, newline="")
     try:

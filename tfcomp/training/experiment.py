@@ -287,7 +287,7 @@ class Trainer:
             return Attempt(seed, problem=error)
 
         curves = folder / HISTORY_FILE
-        if not curves.exists():  # the next attempt overwrites those of the run
+        if not curves.exists():  # the next attempt overwrites the run's own
             files.write_text(curves, files.read_text(run / HISTORY_FILE))
         history.copy(folder)
         axes = []

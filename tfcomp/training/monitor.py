@@ -69,7 +69,7 @@ class Monitor(keras.callbacks.Callback):
 
     Args:
         config: The run.
-        models: Its models, of which the observed one is evaluated.
+        models: Its models; the observed one is evaluated.
         dataset: Its data.
     """
 
@@ -247,7 +247,7 @@ def measure_factors(model: keras.Model) -> dict[str, dict[str, float]]:
     """Returns what layers with a method `measure_factors` say of factors.
 
     Args:
-        model: A model, of which any layers may have the method
+        model: A model; any of its layers may have the method
             `measure_factors()`: a dictionary of numbers by factor.
     """
     numbers: dict[str, dict[str, float]] = {}

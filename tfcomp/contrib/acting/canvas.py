@@ -200,7 +200,7 @@ class Draw(keras.layers.Layer):
         background: The color of the background, [C].
         is_white: Whether objects are opposite the background, whatever their
             colors.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`.
     """
 
     def __init__(

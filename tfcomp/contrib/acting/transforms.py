@@ -44,7 +44,7 @@ class FactorTransforms(keras.layers.Layer):
         colors: The number C of channels of an image.
         seed: The seed of initial poses.
         starts: Measured initial poses, by term.
-        **kwargs: Those of `keras.layers.Layer`.
+        **kwargs: Arguments of `keras.layers.Layer`.
     """
 
     def __init__(

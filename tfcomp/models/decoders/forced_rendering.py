@@ -92,7 +92,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
     makes the image. Factors with `--axes` have profiles instead of matrices.
 
-    Do not use it for factors whose values are not those of a grid: every
+    Do not use it for factors whose values lie on no grid: every
     value owns a matrix, and none lies between two.
 
     Args:

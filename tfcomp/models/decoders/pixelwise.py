@@ -151,7 +151,7 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
         x_p = V phi_d( ... phi_1(h_p))
 
     (Brady et al. 2025) with a token of `--width` numbers for each of `--groups`
-    and `--depth` ReLU layers phi of as many units. The penalty
+    and `--depth` ReLU layers phi of `--width` units. The penalty
 
         `--interaction_weight` mean_p sum_(i<j) A_pi A_pj
 
