@@ -66,11 +66,11 @@ def draw_maps(
     num_rows, num_columns = exhibits.arrange_panels(len(maps), MAX_COLUMNS)
     # The additions make room for color bar, axis names and titles.
     total_width = num_columns * (width + 0.5) + 1.2
-    total_height = num_rows * (MAP_SIZE + 0.6) + 0.4
+    total_height = num_rows * (MAP_SIZE + 0.8) + 0.4
     figure, grid = exhibits.make_panels(
         shape=(num_rows, num_columns),
         size=(total_width, total_height),
-        pad=0.08,
+        pad=0.14,
     )
     panels = exhibits.keep_panels(grid, len(maps))
 

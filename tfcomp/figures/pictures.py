@@ -192,8 +192,8 @@ def picture_landscape(
 
 
 def label_error(dataset: Dataset) -> str:
-    """Returns the label of relative errors."""
-    return f"MSE / MSE of {dataset.reference_name}"
+    """Returns the label of the relative MSE, with what has 1."""
+    return f"relative MSE ({dataset.reference_name}: 1)"
 
 
 def picture_maps(

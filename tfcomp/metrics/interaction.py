@@ -41,7 +41,7 @@ MEASURED_POINTS = 128
 WATCHED_POINTS = 64
 # Numbers of derivatives at once, of all stages together.
 MAX_NUMBERS = 2**26
-# With fewer units, tracing takes longer than all that it saves in a run.
+# With fewer units, tracing takes longer than it saves in a single measurement.
 TRACED_UNITS = 2**15
 
 # Second derivatives over first ones up to which a stage is linear.
@@ -250,23 +250,25 @@ def make_interaction_fn(
     if len(ranges) < 2 or is_outside or not has_second:
         return lambda points: {}
 
-    compute: Callable[[tf.Tensor], StageDict] = functools.partial(
+    compute = functools.partial(
         compute_jet_products,
         make_stage_model(model),
         jacobian_fn=exact,
     )
-    is_traced = num_units > TRACED_UNITS
-    if is_traced:
-        compute = tf.function(compute, autograph=False)
+    traced = tf.function(compute, autograph=False)
+    calls = itertools.count()
     columns = len(ranges) * (len(ranges) + 5) // 2
     most_points = max(1, MAX_NUMBERS // (num_units * columns))
 
     def measure(points: Array) -> Interactions:
         """Summarizes each stage; nothing without second derivatives."""
+        is_repeated = next(calls) > 0
+        is_traced = is_repeated or num_units > TRACED_UNITS
+        function = traced if is_traced else compute
         size = choose_batch_size(num_units, len(points))
         size = min(most_points, size)
         try:
-            products = evaluate_in_batches(compute, points, size, is_traced)
+            products = evaluate_in_batches(function, points, size, is_traced)
         except LookupError:  # an operation without a further gradient
             return {}
 

@@ -309,7 +309,7 @@ class OutputAnalysis:
 
     @cached_property
     def references(self) -> References:
-        """Relative errors of predictors that need no network."""
+        """Relative MSE of predictors that need no network."""
         return score_references(self.dataset, self.evaluation.truth)
 
     @cached_property
