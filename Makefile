@@ -1,6 +1,6 @@
 # What CI and people run, from the root of a clone. The README's own commands do
 # the same as `make install test`, without the site.
-.PHONY: install test slow lint docs clean
+.PHONY: install test slow lint site docs clean
 
 install:
 	[ -x .venv/bin/python ] || python3 -m venv .venv
@@ -18,11 +18,24 @@ lint:
 	.venv/bin/lint-imports
 	.venv/bin/mypy
 
-# Runs what the pages show, and builds the site.
+# Reports of published models, which the site shows as they are.
+EXPLORERS := $(addprefix docs/live/,donut stripes sprites)
+MODELS := saved_models/published
+docs/live/donut: RUNS := paper/donut paper/low_rank
+docs/live/stripes: RUNS := paper/stripes paper/stripes_and_bumps
+docs/live/sprites: RUNS := sprites/cnn/montero_range sprites/acting/montero_range
+$(EXPLORERS):
+	.venv/bin/tfcomp analyze $(addprefix $(MODELS)/,$(RUNS)) --sections=explorer --output=$@
+
+# Builds the site with them.
+site: $(EXPLORERS)
+	.venv/bin/zensical build --strict --clean
+
+# Runs what the pages show, and builds the site without them.
 docs:
 	.venv/bin/python -m pytest -m slow -n 3 --dist worksteal tests/docs/test_tutorials.py
 	.venv/bin/zensical build --strict --clean
 
 clean:
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/live build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -r {} +
