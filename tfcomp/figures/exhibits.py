@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.figures.fonts import add_fonts
 from tfcomp.storage.files import write_bytes, write_csv
 
 DPI = 100  # pixels per inch of arrays
@@ -241,7 +242,9 @@ def finish_figure(
         words = _wrap(title, figure.get_figwidth())
         figure.suptitle(words, fontsize=scale_text(12))
     _add_legend(figure)
-    for artist in figure.findobj(Text):
+    texts = figure.findobj(Text)
+    add_fonts(texts)
+    for artist in texts:
         artist.set_parse_math(False)  # names may have dollars
     for legend in figure.legends:
         legend_height = legend.get_window_extent().height / figure.dpi
