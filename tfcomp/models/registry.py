@@ -21,7 +21,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry, import_plugins
 from tfcomp.config.process import count_memory
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import DATASETS, Dataset, make_dataset
 from tfcomp.datasets.factors import FactorSpace, parse_groups
 
 
@@ -95,7 +95,7 @@ def check_config(config: RunConfig, here: bool = True) -> Dataset:
     if config.data.data and config.data.dataset in READ_NO_FILE:
         rule = "must go with --dataset=table, which reads it"
         raise ConfigError("data", rule, config.data.data)
-    ENCODINGS.get(config.model.encoding)
+    check_parts(config)
     check_model = MODELS.get(config.model.model).check
     dataset = make_dataset(config)
     if check_model:
@@ -106,6 +106,13 @@ def check_config(config: RunConfig, here: bool = True) -> Dataset:
     if here:
         check_memory(config, dataset)
     return dataset
+
+
+def check_parts(config: RunConfig) -> None:
+    """Raises a ConfigError for an unknown dataset, decoder or encoding."""
+    DATASETS.get(config.data.dataset)
+    MODELS.get(config.model.model)
+    ENCODINGS.get(config.model.encoding)
 
 
 def check_memory(config: RunConfig, dataset: Dataset) -> None:
