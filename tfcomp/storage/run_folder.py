@@ -34,6 +34,7 @@ HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
+WEIGHTS_HASH = "weights_hash"  # the entry of `metrics.json`
 PUBLISHED = Path("saved_models", "published")
 CLONE = Path(__file__).parents[2]
 TRIALS = "trials"  # the folder of runs in a sweep's folder
@@ -75,6 +76,7 @@ WORDS = (
     "own_measures",
     "version",
     "stages",
+    WEIGHTS_HASH,
 )
 
 

@@ -28,8 +28,14 @@ from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.metrics.point_scores import try_metrics
 from tfcomp.metrics.registry import USER_METRICS, describe_user_metrics
+from tfcomp.models.loading import hash_weights
 from tfcomp.storage import files, run_folder
-from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
+from tfcomp.storage.run_folder import (
+    HISTORY_FILE,
+    METRICS_FILE,
+    MODEL_FILE,
+    WEIGHTS_HASH,
+)
 from tfcomp.training import prepared_models
 from tfcomp.training.callbacks import list_axes, list_epochs
 from tfcomp.training.export import export_scored
@@ -101,6 +107,7 @@ def _run(
 
         with files.write_whole(folder / MODEL_FILE) as partial:
             models.observed.save(partial)
+        metrics[WEIGHTS_HASH] = hash_weights(models.observed)
         if config.export:
             steps = metrics.get("differences", [])
             export_scored(
