@@ -143,7 +143,7 @@ def write_whole(path: Path) -> Iterator[Path]:
     Nobody can know its name before, and it replaces a link at `path`.
     """
     partial = path.with_name(make_partial_name() + path.suffix)
-    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # which follows no link
     try:
         descriptor = os.open(partial, how, 0o666)
         os.close(descriptor)
@@ -197,7 +197,9 @@ def remove(path: Path) -> None:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Opens a file to append to. Raises OSError if it is a link."""
+    """Opens a file to append to; it replaces a link, as of a data manager."""
+    if path.is_symlink():
+        path.unlink()
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     descriptor = os.open(path, how, 0o666)
     return open(descriptor, "ab")
@@ -262,7 +264,10 @@ def check_folder(flag: str, path: str) -> None:
         nearest = nearest.parent
     is_writable = os.access(nearest, os.W_OK | os.X_OK)
     if not nearest.is_dir() or not is_writable:
-        raise ConfigError(flag, "must name a folder that can be written", path)
+        rule = "must name a folder that can be written"
+        if nearest.is_symlink() and not nearest.exists():
+            rule += f" ({nearest} is a link to nothing)"
+        raise ConfigError(flag, rule, path)
 
 
 @contextlib.contextmanager
@@ -281,7 +286,10 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         RunError: Another process works there, and `wait` is False.
     """
     # It stays: removing it would let two processes lock two files of this name.
-    lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
+    file = folder / LOCK_FILE
+    if file.is_symlink():  # of a data manager
+        file.unlink()
+    lock: BaseFileLock = FileLock(file, fallback_to_soft=False)
     hint = ""
     try:
         try:
