@@ -48,6 +48,7 @@ def export_formats(settings: dict[str, Any]) -> int:
 
     with start_tensorflow():
         from tfcomp.models.loading import load_run
+        from tfcomp.training.methods import describe_methods
 
         run = load_run(path)
         for name in names:
@@ -58,7 +59,14 @@ def export_formats(settings: dict[str, Any]) -> int:
         for name in FORMATS.names():
             if (folder / name).exists():
                 calls.append(FORMATS.get(name).load().call)
-        card = format_model_card(run.config, run.dataset, run.metrics, calls)
+        methods = describe_methods(run.model, run.config, run.dataset)
+        card = format_model_card(
+            run.config,
+            run.dataset,
+            run.metrics,
+            calls,
+            methods,
+        )
         write_text(folder / CARD_FILE, card)
     print(f"{'card':12}{folder / CARD_FILE}")
     return 0

@@ -257,6 +257,7 @@ def format_model_card(
     dataset: Dataset,
     metrics: Mapping[str, Any],
     calls: Sequence[str],
+    methods: str = "",
 ) -> str:
     """Formats the card of a trained model.
 
@@ -266,6 +267,7 @@ def format_model_card(
         metrics: The content of its `metrics.json`.
         calls: Python code that draws images of `factors`, one for each format
             in the folder of the card.
+        methods: A paragraph on the network and its training.
     """
     about = (
         f"A decoder (model `{config.model.model}`, code "
@@ -283,6 +285,7 @@ def format_model_card(
     }
     sections = {
         "Data and split": _describe_data(dataset, config.data.train_all),
+        "Methods": methods,
         "Scores": _format_scores(dataset, metrics),
         "Use": "\n\n".join(map(_fence, [_make_factors(dataset), *calls])),
         "Flags": _format_flags(flags),
@@ -292,7 +295,8 @@ def format_model_card(
         f"{about} Made by tfcomp {__version__}.",
     ]
     for name, text in sections.items():
-        parts += [f"## {name}", text]
+        if text:
+            parts += [f"## {name}", text]
     return "\n\n".join(parts) + "\n"
 
 

@@ -24,6 +24,7 @@ from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.models.stages import make_stage_model
 from tfcomp.storage.files import add_version
+from tfcomp.training.methods import describe_methods
 
 # Hash of the architecture and the weights, in a version's folder.
 FINGERPRINT = Path("assets.extra") / "weights.sha256"
@@ -59,7 +60,8 @@ def export_scored(
         The folder of the version.
     """
     jacobian_fn = choose_jacobian(model, dataset, steps)
-    card = format_model_card(config, dataset, metrics, [CALL])
+    methods = describe_methods(model, config, dataset)
+    card = format_model_card(config, dataset, metrics, [CALL], methods)
     return export_model(model, folder or config.export_path, jacobian_fn, card)
 
 
