@@ -30,34 +30,42 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     if factor.levels:
         return _nearest_level(values, factor)
 
-    index = ops.round((values - factor.low) / factor.step)
+    steps = (values - factor.low) / factor.step
+    index = ops.round(steps)
     if factor.periodic:
         index = ops.mod(index, float(factor.size))
-    return ops.clip(index, 0.0, factor.size - 1.0)
+    last = factor.size - 1.0
+    return ops.clip(index, 0.0, last)
 
 
 def _nearest_level(values: KerasTensor, factor: Factor) -> KerasTensor:
     if factor.periodic:
         values = _wrap(values, factor)
-    difference = ops.subtract(values[..., None], factor.values())
+    points = values[..., None]
+    levels = factor.values()
+    difference = ops.subtract(points, levels)
     distance = ops.abs(difference)
-    is_nearest = distance == ops.min(
+    smallest = ops.min(
         distance,
         axis=-1,
         keepdims=True,
     )
+    is_nearest = distance == smallest
 
     # `ops.argmin` has a Bitcast, which other formats lack.
+    last = factor.size - 1
     every_index = np.arange(factor.size)
-    index = ops.where(is_nearest, every_index, factor.size - 1)
-    return ops.cast(ops.min(index, axis=-1), values.dtype)
+    candidates = ops.where(is_nearest, every_index, last)
+    index = ops.min(candidates, axis=-1)
+    return ops.cast(index, values.dtype)
 
 
 def _wrap(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Moves values outside of the levels by periods to the nearest one."""
     levels = factor.values()
     start, period = factor.find_wrap()
-    moved = start + ops.mod(values - start, period)
+    offset = ops.mod(values - start, period)
+    moved = start + offset
     is_below = values < levels[0]
     is_above = values > levels[-1]
     is_outside = ops.logical_or(is_below, is_above)
@@ -74,7 +82,8 @@ def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
     Returns:
         The code, [n, size].
     """
-    index = nearest_index(values[:, 0], factor)
+    column = values[:, 0]
+    index = nearest_index(column, factor)
     index = ops.cast(index, "int32")
     return ops.one_hot(index, factor.size)
 
@@ -160,10 +169,12 @@ class FactorEncoding(keras.layers.Layer):
         """Joins the codes of factors [n, F]; absent ones are NaN."""
         codes = []
         for column, factor in enumerate(self.space):
-            values = factors[:, column : column + 1]
+            end = column + 1
+            values = factors[:, column:end]
             absent = ops.isnan(values)
             # The inner `where` keeps NaN out of the gradient as well.
-            present = ops.where(absent, ops.zeros_like(values), values)
+            zeros = ops.zeros_like(values)
+            present = ops.where(absent, zeros, values)
 
             if self._is_named(factor):
                 code = encode_one_hot(present, factor)
@@ -176,7 +187,9 @@ class FactorEncoding(keras.layers.Layer):
         return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return (input_shape[0], sum(self.code_sizes))
+        num_points = input_shape[0]
+        num_units = sum(self.code_sizes)
+        return (num_points, num_units)
 
     def _is_named(self, factor: Factor) -> bool:
         return factor.categorical and self.differentiable
@@ -232,12 +245,15 @@ class BumpEncoding(FactorEncoding):
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
         """Encodes [n, 1] as [n, size], by the distance to each value."""
-        distance = ops.subtract(values, factor.values())  # [n, size]
+        levels = factor.values()
+        distance = ops.subtract(values, levels)  # [n, size]
         if factor.periodic:
             period = factor.high - factor.low
-            distance -= period * ops.round(distance / period)
+            turns = ops.round(distance / period)
+            distance -= period * turns
         width = self.sigma * factor.step
-        return ops.exp(-0.5 * ops.square(distance / width))
+        squares = ops.square(distance / width)
+        return ops.exp(-0.5 * squares)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -305,14 +321,17 @@ class PositionalEncoding(FactorEncoding):
         frequencies = self.max_wavelength**exponents
         frequencies = frequencies.astype(np.float32)
 
-        steps = (values - factor.low) / factor.step  # [n, 1]
+        offset = values - factor.low
+        steps = offset / factor.step  # [n, 1]
         phases = ops.multiply(steps, frequencies)  # [n, K]
-        waves = [ops.sin(phases), ops.cos(phases)]
-        return ops.concatenate(waves, axis=-1)
+        sines = ops.sin(phases)
+        cosines = ops.cos(phases)
+        return ops.concatenate([sines, cosines], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
         """A sine and a cosine for each two values."""
-        return 2 * ((factor.size + 1) // 2)
+        num_waves = (factor.size + 1) // 2
+        return 2 * num_waves
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -394,8 +413,9 @@ class CircleEncoding(FactorEncoding):
         if not factor.periodic:
             return 2.0 * unit - 1.0
         phase = 2.0 * math.pi * unit
-        point = [ops.cos(phase), ops.sin(phase)]
-        return ops.concatenate(point, axis=-1)
+        x = ops.cos(phase)
+        y = ops.sin(phase)
+        return ops.concatenate([x, y], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
         """Two units for a periodic factor, one for others."""
@@ -407,7 +427,8 @@ class CircleEncoding(FactorEncoding):
 def _scale_to_unit(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Scales values so that a factor reaches from 0 to 1."""
     span = factor.high - factor.low
-    return (values - factor.low) / span
+    offset = values - factor.low
+    return offset / span
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")

@@ -13,6 +13,8 @@ from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError
 
+Row = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class LoadedRun:
@@ -36,7 +38,7 @@ class LoadedRun:
     metrics: dict[str, Any]
     description: str
     reader: Any = None
-    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    tables: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -73,7 +75,14 @@ def load_run(path: str | Path) -> LoadedRun:
     dataset = make_dataset(config)
     dataset.prepare()
     text = run_folder.read_flags_text(path)
-    return LoadedRun(path, config, dataset, model, metrics, text)
+    return LoadedRun(
+        path=path,
+        config=config,
+        dataset=dataset,
+        model=model,
+        metrics=metrics,
+        description=text,
+    )
 
 
 def load_model(path: str | Path) -> keras.Model:
