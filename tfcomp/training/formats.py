@@ -47,7 +47,8 @@ def check_formats(names: Sequence[str]) -> None:
         formats = ", ".join(FORMATS.names())
         raise ConfigError("format", f"must name some of {formats}", "")
     for name in names:
-        packages = FORMATS.get(name).load().packages
+        model_format = FORMATS.get(name).load()
+        packages = model_format.packages
         missing = []
         for module, package in packages.items():
             if not find_spec(module):
@@ -106,8 +107,17 @@ from tfcomp.models.loading import load_model
 image = load_model("keras/model.keras")(factors)"""
 
 FORMATS.register(
-    "saved_model", Format(write=write_saved_model, call=SAVED_MODEL_CALL)
+    "saved_model",
+    Format(
+        write=write_saved_model,
+        call=SAVED_MODEL_CALL,
+    ),
 )
 FORMATS.register(
-    "keras", Format(write=write_keras, call=KERAS_CALL, file="model.keras")
+    "keras",
+    Format(
+        write=write_keras,
+        call=KERAS_CALL,
+        file="model.keras",
+    ),
 )
