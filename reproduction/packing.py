@@ -48,16 +48,19 @@ def write_pack(
     first_key, *other_keys = KEYS[1:]
     column = numbers[first_key].str.cat(numbers[other_keys], sep="|")
     values = numbers["value"]
-    texts = values.map(repr).where(values.notna(), NULL)
+    is_number = values.notna()
+    texts = values.map(repr).where(is_number, NULL)
     texts = texts.set_axis([numbers["run"], column])
     wide = texts.unstack(sort=False)
 
     runs = runs.set_index("run").drop(columns=DERIVED)
     runs = runs.dropna(axis=1, how="all")
-    table = runs.join(wide).fillna("").sort_values("name")
+    table = runs.join(wide)
+    table = table.fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")
     path = files.make_folder(folder) / f"{study}{PACK_ENDING}"
-    return path, files.write_xz(path, text.encode())
+    is_new = files.write_xz(path, text.encode())
+    return path, is_new
 
 
 def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
@@ -86,7 +89,9 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         rule = "must match finished runs or studies"
         raise ConfigError("runs", rule, ",".join(patterns))
     for study, rows in runs.groupby("study"):
-        sweeps = {Path(folder).parent for folder in rows["folder"]}
+        sweeps = set()
+        for folder in rows["folder"]:
+            sweeps.add(Path(folder).parent)
         if len(sweeps) > 1:
             raise RunError(f"--runs: two sweeps have the name {study}")
     print_left_out(results.notes)
@@ -94,13 +99,19 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     written = []
     for study, rows in runs.groupby("study"):
         is_own = numbers["run"].isin(rows["run"])
-        tables = (rows, numbers[is_own])
-        path, is_new = write_pack(output, str(study), tables)
+        own_numbers = numbers[is_own]
+        path, is_new = write_pack(
+            output,
+            study=str(study),
+            tables=(rows, own_numbers),
+        )
         if is_new:
             written.append(path)
     for folder in studies:
-        content = (folder / SEARCHES).read_bytes()
-        target = files.make_folder(output / folder.name) / SEARCHES
+        file = folder / SEARCHES
+        content = file.read_bytes()
+        target_folder = files.make_folder(output / folder.name)
+        target = target_folder / SEARCHES
         files.write_bytes(target, content)
         written.append(target)
     return written
