@@ -237,8 +237,18 @@ def read_stripes(evidence: Evidence) -> Panels:
     """Reads the panels of stripes."""
     common = {"precision": "float32", "seed": c18_units.SEEDS}
     bumps = evidence.select(**BUMPS_ALONE, **common)
-    stripes = evidence.select(**STRIPES, **SHORT, **common, num_bumps=0)
-    both = evidence.select(**STRIPES, **LONG, **common, num_bumps=50)
+    stripes = evidence.select(
+        **STRIPES,
+        **SHORT,
+        **common,
+        num_bumps=0,
+    )
+    both = evidence.select(
+        **STRIPES,
+        **LONG,
+        **common,
+        num_bumps=50,
+    )
     runs = {
         "bumps": evidence.fitted(bumps),
         "stripes": evidence.placed(stripes),

@@ -163,7 +163,12 @@ def draw_pictures(
         kind = next(iter(picture))
         arguments = list(picture.values())
         try:
-            drawn = draw_picture(kind, arguments, groups, evidence)
+            drawn = draw_picture(
+                kind,
+                arguments,
+                groups,
+                evidence,
+            )
         except RunError as error:  # a damaged network
             print_left_out([str(error)])
         else:

@@ -95,7 +95,12 @@ def draw_curves(
 
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
-    _draw_lines(axes, points, lines, logy)
+    _draw_lines(
+        axes,
+        points,
+        lines,
+        logy,
+    )
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -390,7 +395,12 @@ def draw_forest(
         panel_marks = table[is_in_panel]
         for name, row in panel_marks.groupby("row", sort=False):
             place = rows.index(name)
-            _draw_row(axes, place, row, mean)
+            _draw_row(
+                axes,
+                place,
+                row,
+                mean,
+            )
 
         _label_forest(axes, panel, labels)
         if panel in log:

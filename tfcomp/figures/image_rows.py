@@ -108,7 +108,12 @@ def draw_rows(
     if has_gaps:
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
-    table = partial(melt, stacks, names, "pixel")
+    table = partial(
+        melt,
+        stacks,
+        names,
+        "pixel",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -214,18 +219,32 @@ def draw_manifolds(
         for axes, (stage, places) in stages:
             if is_curve:
                 _draw_curve(axes, places, factor.is_closed)
-            _draw_points(axes, places, shades, is_ood)
+            _draw_points(
+                axes,
+                places,
+                shades,
+                is_ood,
+            )
             if index == 0:
                 exhibits.add_panel_title(axes, stage, MANIFOLD_SIZE)
 
-        bar = figure.colorbar(colors, ax=panels, pad=0.01)
+        bar = figure.colorbar(
+            colors,
+            ax=panels,
+            pad=0.01,
+        )
         bar.set_label(factor.label)
         if factor.names:
             ticks = factor.values().tolist()
             bar.set_ticks(ticks, labels=factor.names)
 
     names = ("stage", "point", "axis")
-    table = partial(melt, points, names, "coordinate")
+    table = partial(
+        melt,
+        points,
+        names,
+        "coordinate",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 

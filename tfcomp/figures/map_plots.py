@@ -78,7 +78,12 @@ def draw_maps(
 
     titled = zip(panels, maps.items(), strict=True)
     for axes, (name, grid_map) in titled:
-        image = show_map(axes, grid_map, norm, cmap)
+        image = show_map(
+            axes,
+            grid_map,
+            norm,
+            cmap,
+        )
         exhibits.add_panel_title(axes, name, width)
 
     figure.colorbar(
@@ -173,7 +178,12 @@ def draw_gram_matrices(
         pad=0.02,
     )
     names = ("matrix", "row", "column")
-    table = partial(melt, arrays, names, "similarity")
+    table = partial(
+        melt,
+        arrays,
+        names,
+        "similarity",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -232,7 +242,12 @@ def draw_embeddings(
     pairs = zip(levels, matrices, strict=True)
     named = dict(pairs)
     names = ("level", "row", "column")
-    table = partial(melt, named, names, "entry")
+    table = partial(
+        melt,
+        named,
+        names,
+        "entry",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -276,14 +291,24 @@ def draw_profiles(
         aspect=25,
     )
     names = ("axis", "level", "pixel")
-    table = partial(melt, arrays, names, "profile")
+    table = partial(
+        melt,
+        arrays,
+        names,
+        "profile",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
 def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
     """Shows numbers in red above 0 and in blue below."""
     norm = Normalize(-limit, limit)
-    return show_cells(axes, array, norm, "RdBu_r")
+    return show_cells(
+        axes,
+        array,
+        norm,
+        "RdBu_r",
+    )
 
 
 def find_limit(numbers: np.ndarray) -> float:

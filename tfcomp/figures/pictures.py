@@ -60,7 +60,12 @@ def picture_samples(
         is_in_subset = splits.is_ood
     points = np.flatnonzero(is_in_subset)
     rows = choose_spread(points, count)
-    return picture_rows(dataset, {"model": evaluation}, rows, title=title)
+    return picture_rows(
+        dataset,
+        {"model": evaluation},
+        rows,
+        title=title,
+    )
 
 
 def picture_rows(

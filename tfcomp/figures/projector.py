@@ -133,7 +133,12 @@ def write_projections(analysis: RunAnalysis) -> None:
         images = images[:, ::-1]
 
     try:
-        write_projector(folder, stages, metadata, images)
+        write_projector(
+            folder,
+            stages,
+            metadata,
+            images,
+        )
     except OSError as error:
         reason = describe_refusal(error)
         print(f"note: no data for the projector: {reason}", file=sys.stderr)

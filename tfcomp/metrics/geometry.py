@@ -355,7 +355,12 @@ def _average_pairs(
     "stages",
     names="log_volume_median_id log_volume_median_ood log_volume_difference",
 )
-@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
+@computes(
+    "stages",
+    SHARE,
+    "floor_fraction_id floor_fraction_ood",
+    better="low",
+)
 def measure_volume_spread(analysis: RunAnalysis) -> Rows:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
     is_id = analysis.splits.is_id
@@ -426,8 +431,18 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     "published code computes it, for comparison: it divides the mean of |g_xy| "
     "by the mean of g_xx + g_yy, so that points with long directions dominate",
 )
-@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
-@computes("stages", SHARE, "worst_pair_factorization", better="high")
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    "scaled_factorization",
+    better="high",
+)
+@computes(
+    "stages",
+    SHARE,
+    "worst_pair_factorization",
+    better="high",
+)
 @computes("stages", SHARE, "chance_factorization")
 def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""

@@ -178,11 +178,21 @@ def _fit_kernel(
         target: ID outputs, [n_id, pixels].
         held_out: OOD outputs, [n_ood, pixels].
     """
-    among_known = make_kernel(kernel, known, known, choice.scales)
+    among_known = make_kernel(
+        kernel,
+        known,
+        known,
+        choice.scales,
+    )
     parts = np.linalg.eigh(among_known)
     (solution,) = _solve(parts, target, [choice.ridge])
     weights, intercept, _ = solution
-    to_known = make_kernel(kernel, unseen, known, choice.scales)
+    to_known = make_kernel(
+        kernel,
+        unseen,
+        known,
+        choice.scales,
+    )
     prediction = to_known @ weights
     residual = held_out - prediction - intercept
     squared_error = np.sum(residual**2)
@@ -248,7 +258,12 @@ def _choose(
 
     best: dict[str, Choice] = {}
     for scales in itertools.product(SCALES, repeat=count):
-        among_known = make_kernel(kernel, known, known, scales)
+        among_known = make_kernel(
+            kernel,
+            known,
+            known,
+            scales,
+        )
         parts = np.linalg.eigh(among_known)
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)

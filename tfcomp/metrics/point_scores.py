@@ -226,7 +226,12 @@ def _list_starts(dataset: Dataset) -> Iterable[int]:
     if not dataset.splits.is_streamed:
         return starts
     num_blocks = len(starts)
-    return show_progress(starts, "scores", "block", num_blocks)
+    return show_progress(
+        starts,
+        "scores",
+        "block",
+        num_blocks,
+    )
 
 
 def _average(each: Mapping[str, Array], mask: Array, total: Array) -> Scores:

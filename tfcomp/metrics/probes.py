@@ -100,7 +100,12 @@ def probe_rows(
 
     def predict(fit: tuple[Array, Array]) -> Array:
         seen, others = fit
-        return _predict(rows, truth, seen, others)
+        return _predict(
+            rows,
+            truth,
+            seen,
+            others,
+        )
 
     thread_bytes = rows.nbytes + 1
     most = max(1, MAX_BYTES // thread_bytes)

@@ -239,7 +239,12 @@ def correlate_with_distance(error: Array, distance: Array) -> float | None:
 
 
 @computes("run", CORRELATION, "border_rank_correlation")
-@computes("run", POSITIVE, "border_relative_mse", better="low")
+@computes(
+    "run",
+    POSITIVE,
+    "border_relative_mse",
+    better="low",
+)
 def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
     """Relates the OOD error to the distance to ID (section 3.2)."""
     if not analysis.splits.is_ood.any():

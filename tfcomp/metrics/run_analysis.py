@@ -211,7 +211,12 @@ class RunAnalysis(OutputAnalysis):
         """Yields stages [n, units] over the grid, with a progress bar."""
         stages = self.traced.read_stages(self.splits.grid)
         num_stages = len(self.stage_sizes)
-        return show_progress(stages, "layers", "stage", num_stages)
+        return show_progress(
+            stages,
+            "layers",
+            "stage",
+            num_stages,
+        )
 
     @cached_property
     def _exact_metrics(self) -> Arrays:

@@ -318,7 +318,12 @@ def _average_channels(images: Array) -> Array:
     return maps
 
 
-@computes("run", SHARE, "interaction_r2_id interaction_r2_ood", better="high")
+@computes(
+    "run",
+    SHARE,
+    "interaction_r2_id interaction_r2_ood",
+    better="high",
+)
 def measure_image_interaction(analysis: RunAnalysis) -> Scores:
     """Tests whether images are sums over rows and columns (section 4.2)."""
     if not analysis.dataset.has_position:

@@ -387,7 +387,12 @@ def _to_bright(images: Array, polarity: str) -> Array:
     return -contrast
 
 
-@computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
+@computes(
+    "run",
+    Limits(0, 2),
+    "ssim_error_id ssim_error_ood",
+    better="low",
+)
 def measure_ssim(analysis: RunAnalysis) -> Scores:
     """Averages 1 - SSIM, which the published code reports beside the MSE."""
     if analysis.ssim_error is None:

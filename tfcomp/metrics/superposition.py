@@ -611,7 +611,12 @@ def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
     "sharing_far_r2_centered rival_far_r2_centered single_far_r2_centered "
     "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered",
 )
-@computes("run", SHARE, "faint_far_share faint_near_share", better="low")
+@computes(
+    "run",
+    SHARE,
+    "faint_far_share faint_near_share",
+    better="low",
+)
 def measure_sharing(analysis: RunAnalysis) -> Scores:
     """Explains OOD outputs by memories that share a factor (figure 1d)."""
     if not analysis.has_hole:

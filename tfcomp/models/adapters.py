@@ -127,7 +127,12 @@ class _Outside(keras.layers.Layer):
             value = tf.convert_to_tensor(outputs[name])
             shape = tuple(value.shape)
             dtype = np.dtype(value.dtype.as_numpy_dtype)
-            open_models.check_output(name, shape, dtype, num_rows)
+            open_models.check_output(
+                name,
+                shape,
+                dtype,
+                num_rows,
+            )
             shapes[name] = shape[1:]
         images = outputs[IMAGE]
         _to_images(images, self._image_shape)

@@ -294,7 +294,12 @@ def _to_array(name: str, value: Any, num_rows: int) -> np.ndarray:
             "dictionary with 'image' and named stages"
         )
     array = to_array(value)
-    check_output(name, array.shape, array.dtype, num_rows)
+    check_output(
+        name,
+        array.shape,
+        array.dtype,
+        num_rows,
+    )
     return array.astype(np.float32)
 
 

@@ -131,7 +131,11 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
         return None
     mean = statistics.mean
     if statistics.low is None and statistics.count > 1:  # all alike
-        return replace(statistics, low=mean, high=mean)
+        return replace(
+            statistics,
+            low=mean,
+            high=mean,
+        )
     return statistics
 
 

@@ -52,9 +52,17 @@ class TrainingState:
         folder: str,
         **schedules: tf.train.Checkpoint,
     ) -> None:
-        self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._epoch = tf.Variable(
+            0,
+            dtype=tf.int64,
+            trainable=False,
+        )
         # The training time of all sessions of the run.
-        self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self.seconds = tf.Variable(
+            0.0,
+            dtype=tf.float64,
+            trainable=False,
+        )
         weights = {id(variable) for variable in model.weights}
         random = []
         for variable in model.variables:

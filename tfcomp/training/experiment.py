@@ -114,7 +114,11 @@ def _run(
                 steps=steps,
             )
 
-    text = json.dumps(metrics, indent=2, allow_nan=False)
+    text = json.dumps(
+        metrics,
+        indent=2,
+        allow_nan=False,
+    )
     for callback in user_callbacks:
         if hasattr(callback, "on_run_end"):
             callback.on_run_end(metrics)

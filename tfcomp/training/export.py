@@ -59,7 +59,12 @@ def export_scored(
         The folder of the version.
     """
     jacobian_fn = choose_jacobian(model, dataset, steps)
-    card = format_model_card(config, dataset, metrics, [CALL])
+    card = format_model_card(
+        config,
+        dataset,
+        metrics,
+        [CALL],
+    )
     if not folder:
         folder = config.export_path
     return export_model(

@@ -357,7 +357,12 @@ def prepare_models(
     _kept.clear()
 
     if models is None:
-        models = _make_models(config, dataset, strategy, reusable)
+        models = _make_models(
+            config,
+            dataset,
+            strategy,
+            reusable,
+        )
     else:
         models.restart(config, dataset)
     yield models

@@ -171,7 +171,12 @@ def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
         factor_bits = rank * np.log(count)
         bits = fit_bits + factor_bits
         if bits < lowest - 1e-9:
-            best = _center(codes, subset, weights, mean)
+            best = _center(
+                codes,
+                subset,
+                weights,
+                mean,
+            )
             lowest = bits
     return best
 
@@ -250,7 +255,12 @@ def sample_poses(
         base = base + np.log(FIRST_SIZE)
     ramps = []
     for factor in factors:
-        ramp = _sample_ramp(term, factor, count, rng)
+        ramp = _sample_ramp(
+            term,
+            factor,
+            count,
+            rng,
+        )
         ramps.append(ramp)
     every_ramp = np.concatenate(ramps, axis=1)
     return base, moves + every_ramp
