@@ -120,7 +120,8 @@ def _load_car(file: Path) -> Array:
     if len(shape) != 5 or 0 in shape:
         raise TableError("im", "must have 5 dimensions", file.name)
     most_numbers = CAR_BYTES // 8  # of the largest type
-    if math.prod(shape) > most_numbers:
+    num_numbers = math.prod(shape)
+    if num_numbers > most_numbers:
         raise TableError("im", CAR_RULE, f"{list(shape)} in {file.name}")
 
     content.seek(0)
@@ -133,8 +134,8 @@ def _load_car(file: Path) -> Array:
 def _unpack(file: Path) -> bytes:
     """Returns a MATLAB 5 file with its variables unpacked, up to a limit."""
     content = file.read_bytes()
-    kind = content[126:128]
-    if kind != b"IM":
+    magic = content[126:128]
+    if magic != b"IM":
         raise TableError(file.name, "must be a MATLAB 5 file", "another")
 
     unpacked = content[:MAT_HEAD]
@@ -172,7 +173,8 @@ def _read_norb(files: list[Path]) -> FactorTable:
             if kind not in part:
                 rule = "must lie beside the others of its part"
                 raise TableError(f"{prefix}{end}.mat", rule, "no file")
-        row = np.column_stack([part["cat"], part["info"]])
+        columns = [part["cat"], part["info"]]
+        row = np.column_stack(columns)
         rows.append(row)
         first_pictures = part["dat"][:, 0]
         pictures.append(first_pictures)
@@ -198,11 +200,13 @@ def _map_norb(file: Path) -> Array:
     sizes = np.fromfile(file, "<i4", dimensions, offset=8)
     shape = tuple(sizes.tolist())
     num_sizes = max(3, dimensions)
+    dtype = NORB_TYPES[kind]
+    offset = 8 + 4 * num_sizes
     return np.memmap(
         file,
-        dtype=NORB_TYPES[kind],
+        dtype=dtype,
         mode="r",
-        offset=8 + 4 * num_sizes,
+        offset=offset,
         shape=shape,
     )
 
@@ -236,10 +240,12 @@ def read_mpi3d(arrays: Arrays) -> FactorTable | None:
     description = PUBLISHED.get("MPI3D").load()
     sizes = description.classes
     count = len(images)
-    if count != math.prod(sizes.values()):
+    num_combinations = math.prod(sizes.values())
+    if count != num_combinations:
         sizes = sizes | MPI3D_COMPLEX
+        num_combinations = math.prod(sizes.values())
         del columns["levels"]
-    if count != math.prod(sizes.values()):
+    if count != num_combinations:
         return None
 
     shape = tuple(sizes.values())
@@ -265,8 +271,9 @@ def read_tfds(folder: Path) -> FactorTable:
         class_type = tfds.features.ClassLabel
     features = builder.info.features or {}
     labels = _find_labels(features, class_type)
+    label_names = list(labels)
 
-    columns = _describe_tfds(builder.name, list(labels))
+    columns = _describe_tfds(builder.name, label_names)
     factors = columns["names"]
     keys = [labels[factor] for factor in factors]
     classes = _read_columns(builder, keys)
@@ -288,7 +295,8 @@ def _find_labels(features: dict[str, Any], class_type: type) -> dict[str, str]:
             labels.append(key)
     if not labels or "image" not in features:
         rule = "must be image, label_<factor> and value_<factor>"
-        raise TableError("features", rule, ", ".join(features))
+        names = ", ".join(features)
+        raise TableError("features", rule, names)
 
     factors = {}
     for key in labels:
@@ -324,10 +332,12 @@ def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
 
     columns: dict[str, Any] = {}
     for key, column in published.items():
-        columns[key] = []
-        for name, entry in zip(names, column, strict=True):
-            if name in factors:
-                columns[key].append(entry)
+        entries = []
+        pairs = zip(names, column, strict=True)
+        for factor, entry in pairs:
+            if factor in factors:
+                entries.append(entry)
+        columns[key] = entries
     return columns
 
 
@@ -336,7 +346,8 @@ def _read_columns(builder: Any, keys: list[str]) -> Array:
     rows = []
     for batch in _read_batches(builder, keys):
         columns = [batch[key] for key in keys]
-        rows.append(np.stack(columns, axis=1))
+        table = np.stack(columns, axis=1)
+        rows.append(table)
     return np.concatenate(rows)
 
 

@@ -8,7 +8,6 @@ the pose terms of a factor towards their mean (the proximal step of a group
 penalty). The remaining terms are then trained without it.
 """
 
-import math
 from typing import NamedTuple
 
 import keras
@@ -62,7 +61,8 @@ class ActingModel(keras.Model):
             if isinstance(layer, FactorTransforms):
                 acts.append(layer)
         units = [layer.input for layer in acts]
-        codes = keras.Model(self.inputs[0], units)
+        factors = self.inputs[0]
+        codes = keras.Model(factors, units)
         self._plan = Plan(
             steps=steps,
             shrink=shrink,
@@ -209,19 +209,25 @@ class ActingModel(keras.Model):
             poses.append(pose)
         objects = tf.stack(poses, axis=2)  # [R, n, G, D]
         depths = objects.shape[2:]
-        images = plan.draw.call(tf.reshape(objects, (-1, *depths)), subpixels)
+        flat = tf.reshape(objects, (-1, *depths))
+        images = plan.draw.call(flat, subpixels)
 
-        side = min(truth.shape[1:3])
+        rows, columns, channels = truth.shape[1:]
+        side = min(rows, columns)
         blurred = 1 - done / SHARP
         width = BLUR * side * blurred
-        background = tf.constant(plan.draw.background, tf.float32)
-        images = canvas.blur(images - background, width)
-        truth = canvas.blur(truth - background, width)
+        background = plan.draw.background
+        background = tf.constant(background, tf.float32)
+        contrast = images - background
+        images = canvas.blur(contrast, width)
+        true_contrast = truth - background
+        truth = canvas.blur(true_contrast, width)
 
-        pixels = math.prod(truth.shape[1:])
+        pixels = rows * columns * channels
         sizes = tf.shape(objects)
         count, batch = tf.unstack(sizes[:2])
-        images = tf.reshape(images, (count, batch, pixels))
+        stack_shape = (count, batch, pixels)
+        images = tf.reshape(images, stack_shape)
         truth = tf.reshape(truth, (-1, pixels))
 
         power = tf.reduce_sum(
@@ -239,8 +245,10 @@ class ActingModel(keras.Model):
         brightness = tf.where(is_corrected, best, 1.0)
         images = images * brightness
 
-        squares = (images - truth) ** 2
+        difference = images - truth
+        squares = difference**2
         error = tf.reduce_sum(squares, axis=-1)
-        blank = tf.reduce_sum(truth**2, axis=-1)
+        true_squares = truth**2
+        blank = tf.reduce_sum(true_squares, axis=-1)
         ratio = error / (blank + 1e-3)
         return tf.reduce_mean(ratio, axis=1)

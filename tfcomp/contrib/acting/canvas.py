@@ -62,10 +62,12 @@ def render_shares(
     rows, columns = shape
     places = make_pixels(rows, columns, subpixels)
     pixels = tf.constant(places)
-    x = pixels[:, 0] - pose[:, :1]  # [n, samples]
-    y = pixels[:, 1] - pose[:, 1:2]
+    center_x = pose[:, :1]
+    center_y = pose[:, 1:2]
     turn = pose[:, 2:3]
     log_size = pose[:, 3:]
+    x = pixels[:, 0] - center_x  # [n, samples]
+    y = pixels[:, 1] - center_y
 
     shrink = tf.exp(-log_size)
     cos = tf.cos(turn) * shrink
@@ -76,11 +78,13 @@ def render_shares(
 
     # Logits count pixels to an outline, so that edges of large objects are not
     # wider than edges of small ones.
-    logits = logits * tf.exp(log_size) / FIRST_SIZE
+    size = tf.exp(log_size)
+    logits = logits * size / FIRST_SIZE
     shares = tf.sigmoid(logits)
     sizes = (-1, rows, subpixels, columns, subpixels)
     shares = tf.reshape(shares, sizes)
-    return tf.reduce_mean(shares, axis=(2, 4))
+    samples = (2, 4)
+    return tf.reduce_mean(shares, axis=samples)
 
 
 def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -141,7 +145,8 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the part behind the comma, and the cell in a padded canvas."""
-    place = tf.clip_by_value(place, 0.0, side + 1.0)
+    last = side + 1.0
+    place = tf.clip_by_value(place, 0.0, last)
     cell = tf.floor(place)
     start = tf.stop_gradient(cell)
     fraction = place - start
@@ -194,11 +199,13 @@ def _make_kernel(count: int, width: tf.Tensor) -> tf.Tensor:
     """Returns what each of some pixels gives to each other, [count, count]."""
     width = tf.maximum(width, 0.1)
     places = tf.range(count, dtype=tf.float32)
-    distances = places[:, None] - places
+    others = places[:, None]
+    distances = others - places
     steps = distances / width
     squares = tf.square(steps)
     kernel = tf.exp(-0.5 * squares)
-    area = width * math.sqrt(2 * math.pi)
+    root = math.sqrt(2 * math.pi)
+    area = width * root
     divisor = tf.maximum(area, 1.0)
     return kernel / divisor
 
@@ -250,13 +257,15 @@ class Draw(keras.layers.Layer):
         first_logit = 4 + colors
         templates = objects[:, first_logit:]
         canvases = tf.reshape(templates, (-1, CANVAS, CANVAS))
+        canvas_poses = objects[:, :4]
         shares = render_shares(
-            pose=objects[:, :4],
+            pose=canvas_poses,
             canvas=canvases,
             shape=(rows, columns),
             subpixels=subpixels,
         )
-        shares = tf.reshape(shares, (-1, groups, rows, columns))
+        sizes = (-1, groups, rows, columns)
+        shares = tf.reshape(shares, sizes)
 
         background = tf.constant(self.background, tf.float32)
         color = inputs[:, :, 4:first_logit]

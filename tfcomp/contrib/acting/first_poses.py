@@ -62,7 +62,8 @@ def find_starts(
     code = encoding(train[rows])
     codes = []
     for factor_code in encoding.split(code):
-        codes.append(np.asarray(factor_code))
+        array = np.asarray(factor_code)
+        codes.append(array)
 
     starts = {}
     moments = measure_moments(images, background)
@@ -100,11 +101,13 @@ def measure_moments(images: Array, background: Array) -> dict[str, Array]:
         `x`, `y` in halves of the shorter side from the middle of the image, and
         `size`, each [n].
     """
-    distances = np.abs(images - background)
+    contrast = images - background
+    distances = np.abs(contrast)
     shares = distances.sum(axis=-1)
     largest = max(shares.max(), 1e-9)
     shares = shares / largest
-    mass = shares.sum(axis=(1, 2))
+    pixels = (1, 2)
+    mass = shares.sum(axis=pixels)
     mass = np.maximum(mass, 1e-6)
 
     rows, columns = shares.shape[1:]
@@ -118,7 +121,8 @@ def measure_moments(images: Array, background: Array) -> dict[str, Array]:
 
     radius = DISC * side / 2
     full = np.pi * radius**2  # pixels of a disc of size 1
-    log_mass = np.log(mass / full)
+    ratio = mass / full
+    log_mass = np.log(ratio)
     size = 0.5 * log_mass
     return {
         "x": x,
@@ -152,22 +156,25 @@ def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
     count = len(moment)
     mean = float(moment.mean())
     deviations = moment - mean
-    best = Start(0.0, np.zeros(0))
+    best = Start(base=0.0, moves=np.zeros(0))
     lowest = np.inf
+    ones = np.ones((count, 1))
     for subset in _list_subsets(len(codes)):
-        parts = [np.ones((count, 1))]
+        parts = [ones]
         for i in subset:
             parts.append(codes[i])
         table = np.concatenate(parts, axis=1)
-        weights, _, rank, _ = np.linalg.lstsq(
+        solution = np.linalg.lstsq(
             table,
             deviations,
             rcond=1e-6,
         )
+        weights, _, rank, _ = solution
 
         rest = table @ weights - moment + mean
         error = np.mean(rest**2)
-        fit_bits = count * np.log(error + FLOOR**2)
+        variance = error + FLOOR**2
+        fit_bits = count * np.log(variance)
         factor_bits = rank * np.log(count)
         bits = fit_bits + factor_bits
         if bits < lowest - 1e-9:
@@ -183,7 +190,8 @@ def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
 
 def _list_subsets(num_factors: int) -> Iterator[tuple[int, ...]]:
     """Lists sets of the first factors, the smallest first."""
-    numbers = range(min(num_factors, MAX_FACTORS))
+    most = min(num_factors, MAX_FACTORS)
+    numbers = range(most)
     for size in range(len(numbers) + 1):
         yield from itertools.combinations(numbers, size)
 
@@ -235,7 +243,8 @@ def sample_poses(
     """
     units = sum([factor[1] for factor in factors])
     base = np.zeros((count, 1, depth))
-    noise = rng.normal(size=(count, units, depth))
+    size = (count, units, depth)
+    noise = rng.normal(size=size)
     moves = NOISE * noise
 
     if term == "template":
@@ -244,7 +253,8 @@ def sample_poses(
         squared_distances = squares[:, None] + squares
         disc = 3 - 8 * squared_distances
         base_noise = 0.1 * rng.normal(size=base.shape)
-        return base + disc.ravel() + base_noise, moves
+        template = base + disc.ravel()
+        return template + base_noise, moves
     if term == "color":
         return base + 1.0, moves
     if start is not None:

@@ -106,7 +106,8 @@ class FactorTransforms(keras.layers.Layer):
         num_left = math.ceil(count / LEFT)
         errors = np.ones(count)
         left = np.arange(num_left)
-        self.chosen = self._add_state("chosen", np.zeros(()))
+        nothing = np.zeros(())
+        self.chosen = self._add_state("chosen", nothing)
         self.errors = self._add_state("errors", errors)
         self.left = self._add_state("left", left)
 
@@ -127,15 +128,18 @@ class FactorTransforms(keras.layers.Layer):
         """
         parts = []
         for term in ORDER:
-            total = tf.gather(self.base[term], candidates)
+            base = self.base[term]
+            total = tf.gather(base, candidates)
             if term in self.moves:
-                moves = tf.gather(self.moves[term], candidates)
+                moves = self.moves[term]
+                moves = tf.gather(moves, candidates)
                 total += tf.matmul(code, moves)
             else:
                 count = tf.shape(code)[0]
                 total += tf.zeros((count, 1))
             rate = RATES.get(term, 1.0)
-            parts.append(total * rate)
+            scaled = total * rate
+            parts.append(scaled)
         return tf.concat(parts, axis=-1)
 
     def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -149,15 +153,17 @@ class FactorTransforms(keras.layers.Layer):
         moves = tf.convert_to_tensor(self.moves[term])
         mean = tf.matmul(self.mean, moves)
         rest = moves - mean
+        squares = tf.square(rest)
         squares = tf.reduce_mean(
-            tf.square(rest),
+            squares,
             axis=-1,
             keepdims=True,
         )
         means = tf.matmul(self.mean, squares)
         spread = tf.sqrt(means)
         rate = RATES.get(term, 1.0)
-        return mean, rest, spread * rate
+        spread = spread * rate
+        return mean, rest, spread
 
     def shrink(self, amount: tf.Tensor, is_over: tf.Tensor) -> None:
         """Shrinks differences between the values of a factor.
@@ -172,7 +178,8 @@ class FactorTransforms(keras.layers.Layer):
             step = amount * speed
             least = tf.maximum(spread, 1e-9)
             share = step / least
-            factor = tf.nn.relu(1.0 - share)
+            rest_share = 1.0 - share
+            factor = tf.nn.relu(rest_share)
 
             kept = tf.convert_to_tensor(self.kept[term])
             smallest = SPREAD.get(term, SMALLEST)
@@ -206,7 +213,8 @@ class FactorTransforms(keras.layers.Layer):
             spreads_by_term = {}
             for term, kept in self.kept.items():
                 _, _, spreads = self.spreads(term)
-                spread = float(spreads[candidate, unit, 0])
+                spread = spreads[candidate, unit, 0]
+                spread = float(spread)
                 smallest = SPREAD.get(term, SMALLEST)
                 is_kept = kept[candidate, unit, 0] > 0
                 if is_kept and spread > smallest:
