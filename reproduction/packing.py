@@ -41,19 +41,22 @@ def write_pack(
     """
     runs, numbers = tables
     # Deep networks first, whose columns have the stages of others in order.
-    counts = numbers.groupby("run")["stage"].transform("nunique")
+    stages = numbers.groupby("run")["stage"]
+    counts = stages.transform("nunique")
     counts = counts.sort_values(ascending=False, kind="stable")
     numbers = numbers.loc[counts.index]
 
     first_key, *other_keys = KEYS[1:]
-    column = numbers[first_key].str.cat(numbers[other_keys], sep="|")
+    others = numbers[other_keys]
+    column = numbers[first_key].str.cat(others, sep="|")
     values = numbers["value"]
     is_number = values.notna()
     texts = values.map(repr).where(is_number, NULL)
     texts = texts.set_axis([numbers["run"], column])
     wide = texts.unstack(sort=False)
 
-    runs = runs.set_index("run").drop(columns=DERIVED)
+    runs = runs.set_index("run")
+    runs = runs.drop(columns=DERIVED)
     runs = runs.dropna(axis=1, how="all")
     table = runs.join(wide)
     table = table.fillna("").sort_values("name")
@@ -87,7 +90,8 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     numbers = results.numbers
     if runs.empty and not studies:
         rule = "must match finished runs or studies"
-        raise ConfigError("runs", rule, ",".join(patterns))
+        value = ",".join(patterns)
+        raise ConfigError("runs", rule, value)
     for study, rows in runs.groupby("study"):
         sweeps = set()
         for folder in rows["folder"]:
@@ -98,7 +102,8 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
 
     written = []
     for study, rows in runs.groupby("study"):
-        is_own = numbers["run"].isin(rows["run"])
+        names = rows["run"]
+        is_own = numbers["run"].isin(names)
         own_numbers = numbers[is_own]
         path, is_new = write_pack(
             output,

@@ -98,6 +98,7 @@ def describe_plan(works: Sequence[Workload]) -> str:
         count = len(work.items)
         num_missing = len(work.list_missing())
         finished = count - num_missing
-        row = [work.folder.name, str(count), str(finished)]
+        name = work.folder.name
+        row = [name, str(count), str(finished)]
         rows.append(row)
     return format_rows(rows)

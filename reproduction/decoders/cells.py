@@ -53,8 +53,10 @@ def read_table(results: Results) -> pd.DataFrame:
         return table
 
     is_composed = table["dataset"] == "composed"
-    data = table["dataset"].where(~is_composed, table["composition"])
-    table["split"] = data + " " + table["region"]
+    composition = table["composition"]
+    data = table["dataset"].where(~is_composed, composition)
+    region = table["region"]
+    table["split"] = data + " " + region
     table["family"] = data
     certified = "certificate/1/certified"
     if certified in table:
@@ -62,7 +64,8 @@ def read_table(results: Results) -> pd.DataFrame:
         is_open = is_sprite & (table[certified] < 1)
         table.loc[is_open, "family"] = UNDETERMINED
 
-    images = [table[name] for name in ("split", *IMAGE_FLAGS)]
+    names = ["split", *IMAGE_FLAGS]
+    images = [table[name] for name in names]
     for subset in ("id", "ood"):
         # Runs that lack R² have it from their error and from the error of the
         # mean image, which other runs on the same images recorded.
@@ -140,7 +143,8 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     mean_error = runs["mean_error"].mean()
     r2 = 1 - errors.mean() / mean_error
     parts = r2.index.str.split("/")
-    predictors = r2.set_axis(parts.str[1]).dropna()
+    names = parts.str[1]
+    predictors = r2.set_axis(names).dropna()
     predictors["held_out_mean"] = 0.0
     return predictors
 
@@ -182,9 +186,11 @@ def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         for split, runs in every_run.groupby("split"):
             fitted = select_fitted(keep_setting(runs))
             # Splits were run with different seeds: the first ones are paired.
-            columns[split] = fitted["r2/ood"].reset_index(drop=True)
+            r2 = fitted["r2/ood"]
+            columns[split] = r2.reset_index(drop=True)
         means = pd.DataFrame(columns).mean(axis=1, skipna=False)
-        number = estimate(means.dropna(), "mean", AT_MOST_ONE)
+        means = means.dropna()
+        number = estimate(means, "mean", AT_MOST_ONE)
         if number.n < MIN_SEEDS:
             number = Interval()
         is_composing = splits["composes"] == "yes"

@@ -21,8 +21,9 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
         families: The result of `average_families`.
     """
     names = sorted(set(families["family"]))
-    rule = ["---"] * (len(names) + 1)
-    lines = [["decoder", *names], rule]
+    head = ["decoder", *names]
+    rule = ["---"] * len(head)
+    lines = [head, rule]
     for decoder in list_decoders(families):
         line = [f"`{decoder}`"]
         for family in names:
@@ -49,7 +50,8 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
 
 def list_decoders(families: pd.DataFrame) -> list[str]:
     """Lists decoders, those that compose on most splits first."""
-    counts = families.groupby("decoder")["composing"].sum()
+    groups = families.groupby("decoder")
+    counts = groups["composing"].sum()
     counts = counts.sort_values(ascending=False, kind="stable")
     return list(counts.index)
 
@@ -64,7 +66,8 @@ def format_cell(families: pd.DataFrame, family: str, decoder: str) -> str:
     """
     is_family = families["family"] == family
     is_decoder = families["decoder"] == decoder
-    rows = families[is_family & is_decoder].to_dict("records")
+    matching = families[is_family & is_decoder]
+    rows = matching.to_dict("records")
     if not rows:
         return ""
     (row,) = rows

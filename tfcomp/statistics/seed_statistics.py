@@ -61,11 +61,13 @@ def compute_statistics(
     """
     # The mean over the rest would flatter.
     sample = np.asarray(values, float)  # [n]; NaN for None
-    if not len(sample) or np.isnan(sample).any():
+    count = len(sample)
+    is_missing = np.isnan(sample)
+    if count == 0 or is_missing.any():
         return None
 
     deviation = None
-    if len(sample) > 1:
+    if count > 1:
         deviation = float(sample.std(ddof=1))
     low = None
     high = None
@@ -77,7 +79,7 @@ def compute_statistics(
         deviation=deviation,
         low=low,
         high=high,
-        count=len(sample),
+        count=count,
     )
 
 
@@ -285,7 +287,8 @@ def compare_settings(
         for key, group in groups:
             values = group.set_index("seed")["value"]
             values = values.dropna().astype(float)
-            setting = dict(zip(flags, key[:-1], strict=True))
+            named = zip(flags, key[:-1], strict=True)
+            setting = dict(named)
             samples.append((setting, values))
 
         compared = list(itertools.combinations(samples, 2))
@@ -294,7 +297,8 @@ def compare_settings(
             compared = compared[:num_others]
         family = []
         for first, second in compared:
-            family.append(_make_pair(first, second, str(score)))
+            pair = _make_pair(first, second, str(score))
+            family.append(pair)
         p_values = [row["p"] for row in family]
         adjusted = adjust_by_holm(p_values)
         for row, p_holm in zip(family, adjusted, strict=True):
@@ -371,7 +375,9 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
     }
     is_ratio = score.endswith(RATIO_ENDINGS) and len(seeds) > 0
     if is_ratio and min(*before, *after) > 0:
-        log_ratios = np.log(after) - np.log(before)
+        logs_before = np.log(before)
+        logs_after = np.log(after)
+        log_ratios = logs_after - logs_before
         logs = compute_statistics(log_ratios)
         log_mean, _, log_low, log_high = list_numbers(logs)
         numbers["ratio"] = _exp_or_none(log_mean)
@@ -402,7 +408,8 @@ def format_rows(rows: Sequence[Sequence[Any]]) -> str:
     for row in rows:
         cells = []
         for cell in row:
-            cells.append(str(cell).replace("|", r"\|"))
+            cell_text = str(cell)
+            cells.append(cell_text.replace("|", r"\|"))
         text = " | ".join(cells)
         lines.append(f"| {text} |\n")
     rule = "---|" * len(rows[0])
@@ -498,7 +505,8 @@ def average_sizes(
         high = None
         interval = compute_interval(same_size)
         if interval is not None:
-            low, high = np.exp(interval).tolist()
+            ends = np.exp(interval)
+            low, high = ends.tolist()
         log_mean = same_size.mean()
         mean = SizeMean(
             size=size,
@@ -520,7 +528,8 @@ def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
 
     pairs = [[mean.size, mean.mean] for mean in means]
     logs = np.log(pairs)  # [sizes, 2]
-    line = stats.linregress(logs[:, 0], logs[:, 1])
+    log_sizes, log_means = logs.T
+    line = stats.linregress(log_sizes, log_means)
     low = None
     high = None
     degrees = len(means) - 2
@@ -529,9 +538,10 @@ def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
         width = quantile * line.stderr
         low = float(line.slope - width)
         high = float(line.slope + width)
+    constant = np.exp(line.intercept)
     return PowerLaw(
         slope=float(line.slope),
         low=low,
         high=high,
-        constant=float(np.exp(line.intercept)),
+        constant=float(constant),
     )
