@@ -173,8 +173,8 @@ def _read_norb(files: list[Path]) -> FactorTable:
             if kind not in part:
                 rule = "must lie beside the others of its part"
                 raise TableError(f"{prefix}{end}.mat", rule, "no file")
-        columns = [part["cat"], part["info"]]
-        row = np.column_stack(columns)
+        row_parts = [part["cat"], part["info"]]
+        row = np.column_stack(row_parts)
         rows.append(row)
         first_pictures = part["dat"][:, 0]
         pictures.append(first_pictures)

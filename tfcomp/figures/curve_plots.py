@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from tfcomp.figures import exhibits
@@ -288,7 +289,7 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
     axes.set(**{f"{direction}scale": "log"})
     is_drawn = (numbers > 0) & np.isfinite(numbers)
     positive = numbers[is_drawn]
-    axis = axes.yaxis
+    axis: Axis = axes.yaxis
     if direction == "x":
         axis = axes.xaxis
     axis.set_major_formatter("{x:g}")

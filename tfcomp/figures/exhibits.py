@@ -324,8 +324,8 @@ def melt(
     tables = []
     for key, content in arrays.items():
         array = np.asarray(content)
-        index = np.indices(array.shape)
-        index = index.reshape(array.ndim, -1)
+        places = np.indices(array.shape)
+        index = places.reshape(array.ndim, -1)
         columns: dict[str, Any] = {names[0]: key}
         named = zip(names[1:], index, strict=False)
         columns.update(named)

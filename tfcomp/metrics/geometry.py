@@ -414,8 +414,8 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     is_id = analysis.splits.is_id
     middle = np.median(volume[is_id])
     distance = np.abs(volume - middle)
-    deviation = float(volume.std())
-    numbers: Scores = {f"{name}_sd": deviation}
+    spread = float(volume.std())
+    numbers: Scores = {f"{name}_sd": spread}
     for subset, points in analysis.subsets.items():
         deviation = median_or_none(distance[points])
         numbers[f"{name}_median_deviation_{subset}"] = deviation

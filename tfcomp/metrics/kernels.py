@@ -125,7 +125,7 @@ def compute_overlap_gram(outputs: Array) -> Array:
     intersection = intersection.astype(np.float64)
     counts = np.diagonal(intersection).copy()
     sums = counts[:, None] + counts
-    union = sums - intersection
+    union: Array = sums - intersection
 
     divisor = _one_if_zero(union)
     overlap = np.divide(intersection, divisor, out=intersection)
@@ -281,8 +281,7 @@ def summarize_best_alignment(
         alignments = []
         for width in WIDTHS:
             kernel = make_kernel(points, width)
-            alignment = compute_alignment(block, kernel)
-            alignments.append(alignment)
+            alignments.append(compute_alignment(block, kernel))
 
         best = int(np.argmax(alignments))
         alignment = finite_or_none(alignments[best])

@@ -164,8 +164,8 @@ def compute_superposition(
             if target_scores.is_blank[i]:
                 continue
             for name, explain in predictors.items():
-                r2 = target_scores.r2[name]
-                r2[i] = explain(images[i])
+                values = target_scores.r2[name]
+                values[i] = explain(images[i])
     return scores
 
 
