@@ -267,7 +267,13 @@ def read_panels(
     runs: Mapping[str, DataFrame],
     readers: Mapping[str, Callable[[Evidence, DataFrame], Series]],
 ) -> Panels:
-    """Reads a panel by each reader, with a sample of each kind of runs."""
+    """Reads a panel by each reader, with a sample of each kind of runs.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: Runs by the name of their kind.
+        readers: By the label of a panel, what reads a number of each run.
+    """
     panels: Panels = {}
     for label, read in readers.items():
         samples = {}
@@ -278,7 +284,12 @@ def read_panels(
 
 
 def read_log_error(evidence: Evidence, runs: DataFrame) -> Series:
-    """Reads log10 of the OOD error of each run."""
+    """Reads log10 of the OOD error of each run.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+    """
     errors = evidence.score(runs, "ood/relative_mse")
     return np.log10(errors)
 

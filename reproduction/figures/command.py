@@ -181,7 +181,14 @@ def draw_picture(
     groups: Groups,
     evidence: Evidence,
 ) -> Drawn:
-    """Draws a picture of `figures.toml`; nothing without its runs."""
+    """Draws a picture of `figures.toml`; nothing without its runs.
+
+    Args:
+        kind: The kind of the picture, as `each`.
+        arguments: Values of its entry in `figures.toml`.
+        groups: The runs of the figure, by label.
+        evidence: All runs.
+    """
     if kind in NETWORKS:
         with quiet_startup():  # TensorFlow
             from reproduction.figures import network_pictures

@@ -109,12 +109,20 @@ class TracedModel:
         return model.to_json() == self.model.to_json()
 
     def predict(self, points: Array) -> Array:
-        """Computes the images [n, H, W, C] at points [n, F]."""
+        """Computes the images [n, H, W, C] at points [n, F].
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
         outputs = self._evaluate(self.predict_fn, points)
         return outputs["image"]
 
     def read_stages(self, points: Array) -> Iterator[tuple[str, Array]]:
-        """Yields stages and their activations [n, units] at points [n, F]."""
+        """Yields stages and their activations [n, units] at points [n, F].
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
         num_points = len(points)
         for group in self._group_stages(num_points):
             reader = self._make_reader(tuple(group))
@@ -138,12 +146,20 @@ class TracedModel:
         return groups
 
     def measure_exactly(self, points: Array) -> Arrays:
-        """Computes metric tensors [n, F, F] of all stages, by derivatives."""
+        """Computes metric tensors [n, F, F] of all stages, by derivatives.
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
         compute = self._metric_fns[0]
         return self._evaluate(compute, points)
 
     def measure_steps(self, points: Array) -> Arrays:
-        """Computes metric tensors [n, F, F] of all stages, by differences."""
+        """Computes metric tensors [n, F, F] of all stages, by differences.
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
         compute = self._metric_fns[1]
         return self._evaluate(compute, points)
 
@@ -163,7 +179,11 @@ class TracedModel:
         return functions
 
     def measure_interactions(self, points: Array) -> Interactions:
-        """Measures the interactions of factors by stage, at points [n, F]."""
+        """Measures the interactions of factors by stage, at points [n, F].
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
         return self._interaction_fn(points)
 
     @cached_property
@@ -408,7 +428,11 @@ class OutputAnalysis:
         )
 
     def align(self, gram: Array) -> Scores:
-        """Compares similarities [n, n] with ideal kernels, over OOD points."""
+        """Compares similarities [n, n] with ideal kernels, over OOD points.
+
+        Args:
+            gram: Similarity of all pairs of grid points, [n, n].
+        """
         is_ood = self.splits.is_ood
         index = self.index
         numbers = summarize_alignment(gram, index, is_ood)

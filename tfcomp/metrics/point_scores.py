@@ -300,7 +300,12 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
 
 
 def divide(values: Array, by: Array) -> Array:
-    """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
+    """Divides values; 0 / 0 is 0, and another value over 0 is infinite.
+
+    Args:
+        values: The numbers above the line.
+        by: The numbers below it, of the same shape.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         is_zero = values == 0
         ratio = values / by

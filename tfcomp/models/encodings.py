@@ -141,7 +141,11 @@ class FactorEncoding(keras.layers.Layer):
         raise NotImplementedError
 
     def code_size(self, factor: Factor) -> int:
-        """The number of units of a factor that is not encoded by name."""
+        """The number of units of a factor that is not encoded by name.
+
+        Args:
+            factor: The factor.
+        """
         return factor.size
 
     @property
@@ -156,7 +160,11 @@ class FactorEncoding(keras.layers.Layer):
         return sizes
 
     def split(self, code: KerasTensor) -> list[KerasTensor]:
-        """Splits a code [n, sum of code sizes] into codes of factors."""
+        """Splits a code [n, sum of code sizes] into codes of factors.
+
+        Args:
+            code: The output of the layer, [n, sum of code sizes].
+        """
         codes = []
         start = 0
         for size in self.code_sizes:
@@ -166,7 +174,11 @@ class FactorEncoding(keras.layers.Layer):
         return codes
 
     def call(self, factors: KerasTensor) -> KerasTensor:
-        """Joins the codes of factors [n, F]; absent ones are NaN."""
+        """Joins the codes of factors [n, F]; absent ones are NaN.
+
+        Args:
+            factors: Raw values, [n, F].
+        """
         codes = []
         for column, factor in enumerate(self.space):
             end = column + 1
@@ -235,7 +247,12 @@ class BumpEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        """Takes the tuning width of the run, else the width of its bumps."""
+        """Takes the tuning width of the run, else the width of its bumps.
+
+        Args:
+            config: The run.
+            space: The factors of its data.
+        """
         sigma = config.model.code_width or config.data.sigma
         return cls(
             space,
@@ -244,7 +261,12 @@ class BumpEncoding(FactorEncoding):
         )
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as [n, size], by the distance to each value."""
+        """Encodes [n, 1] as [n, size], by the distance to each value.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         levels = factor.values()
         distance = ops.subtract(values, levels)  # [n, size]
         if factor.periodic:
@@ -276,7 +298,12 @@ class OneHotEncoding(FactorEncoding):
     differentiable = False
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as [n, size], with a 1 at the nearest value."""
+        """Encodes [n, 1] as [n, size], with a 1 at the nearest value.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         return encode_one_hot(values, factor)
 
 
@@ -315,7 +342,12 @@ class PositionalEncoding(FactorEncoding):
         self.max_wavelength = max_wavelength
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as sines and cosines of grid steps."""
+        """Encodes [n, 1] as sines and cosines of grid steps.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         count = self.code_size(factor) // 2
         exponents = -np.arange(count) / count
         frequencies = self.max_wavelength**exponents
@@ -329,7 +361,11 @@ class PositionalEncoding(FactorEncoding):
         return ops.concatenate([sines, cosines], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
-        """A sine and a cosine for each two values."""
+        """A sine and a cosine for each two values.
+
+        Args:
+            factor: The factor.
+        """
         num_waves = (factor.size + 1) // 2
         return 2 * num_waves
 
@@ -367,7 +403,12 @@ class RampEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        """Takes the range and the code of absent factors of the run."""
+        """Takes the range and the code of absent factors of the run.
+
+        Args:
+            config: The run.
+            space: The factors of its data.
+        """
         return cls(
             space,
             scaled_to=config.model.ramp_range,
@@ -376,7 +417,12 @@ class RampEncoding(FactorEncoding):
         )
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Scales [n, 1] to the range."""
+        """Scales [n, 1] to the range.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         if self.scaled_to == "raw":
             return values
         unit = _scale_to_unit(values, factor)
@@ -408,7 +454,12 @@ class CircleEncoding(FactorEncoding):
     """
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as a point on the circle, or as a ramp."""
+        """Encodes [n, 1] as a point on the circle, or as a ramp.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         unit = _scale_to_unit(values, factor)
         if not factor.periodic:
             return 2.0 * unit - 1.0
@@ -418,7 +469,11 @@ class CircleEncoding(FactorEncoding):
         return ops.concatenate([x, y], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
-        """Two units for a periodic factor, one for others."""
+        """Two units for a periodic factor, one for others.
+
+        Args:
+            factor: The factor.
+        """
         if factor.periodic:
             return 2
         return 1
@@ -450,7 +505,12 @@ class FactorIndex(FactorEncoding):
     absent_value = float("nan")
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Finds the nearest grid index, [n, 1]."""
+        """Finds the nearest grid index, [n, 1].
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         return nearest_index(values, factor)
 
     def code_size(self, factor: Factor) -> int:

@@ -508,7 +508,11 @@ class EntropyRegularizer(_Penalty):
     """
 
     def measure(self, values: KerasTensor) -> KerasTensor:
-        """Computes the entropies [V] of coefficients [V, R]."""
+        """Computes the entropies [V] of coefficients [V, R].
+
+        Args:
+            values: Coefficients lambda, [V, R].
+        """
         # Entropy ignores the scale of a row, so dividing by a constant changes
         # neither value nor gradient, and squares neither under- nor overflow.
         scale = ops.max(
@@ -565,7 +569,11 @@ class VarianceRegularizer(_Penalty):
         self.basis = basis
 
     def measure(self, values: KerasTensor) -> KerasTensor:
-        """Computes the variances [V, R] of vectors [V, R, N]."""
+        """Computes the variances [V, R] of vectors [V, R, N].
+
+        Args:
+            values: Vectors u, [V, R, N].
+        """
         mean = ops.mean(
             values,
             axis=-1,

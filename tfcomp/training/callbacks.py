@@ -79,7 +79,11 @@ class TrainingState:
         self._folder = Path(folder)
 
     def save(self, epoch: int) -> None:
-        """Saves the state after `epoch` epochs, and keeps the one before."""
+        """Saves the state after `epoch` epochs, and keeps the one before.
+
+        Args:
+            epoch: The number of epochs that are trained.
+        """
         self._epoch.assign(epoch)
         # Files get their final names when they are complete.
         path = self._folder / f"ckpt-{epoch}"

@@ -81,7 +81,12 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
 
 
 def write_saved_model(run: LoadedRun, path: Path) -> None:
-    """Writes a SavedModel with its three signatures."""
+    """Writes a SavedModel with its three signatures.
+
+    Args:
+        run: The run with the model.
+        path: The folder to write.
+    """
     from tfcomp.metrics.jacobians import choose_jacobian
     from tfcomp.training.export import write_archive
 
@@ -90,7 +95,12 @@ def write_saved_model(run: LoadedRun, path: Path) -> None:
 
 
 def write_keras(run: LoadedRun, path: Path) -> None:
-    """Writes a file of Keras."""
+    """Writes a file of Keras.
+
+    Args:
+        run: The run with the model.
+        path: The file to write.
+    """
     run.model.save(path)
 
 

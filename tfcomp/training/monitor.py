@@ -93,7 +93,11 @@ class Monitor(keras.callbacks.Callback):
         self._kept = _spread_epochs(training.epochs, config.keep_outputs)
 
     def reads_weights(self, done: int) -> bool:
-        """Returns True if the network is evaluated after `done` epochs."""
+        """Returns True if the network is evaluated after `done` epochs.
+
+        Args:
+            done: The number of epochs that are trained.
+        """
         if done in self._kept:
             return True
         if _is_due(done, self._config.eval_every):
@@ -101,7 +105,12 @@ class Monitor(keras.callbacks.Callback):
         return _is_due(done, self._config.layerwise_every)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        """Writes the loss, and the scores that are due, which join `logs`."""
+        """Writes the loss, and the scores that are due, which join `logs`.
+
+        Args:
+            epoch: The epoch, counted from 0.
+            logs: The logs of Keras, with `loss` and `seconds`.
+        """
         done = epoch + 1
         numbers = {"train/loss": logs["loss"]}
         speed = self._num_examples / logs["seconds"]
@@ -287,7 +296,11 @@ class History:
         self.copy(folder)
 
     def copy(self, source: Path) -> None:
-        """Replaces the curves by the ones of a folder."""
+        """Replaces the curves by the ones of a folder.
+
+        Args:
+            source: The folder with `history.csv`.
+        """
         self.rows: dict[int, dict[str, float]] = {}
         self._tags: Set[str] = frozenset()  # columns of the written file
         path = source / HISTORY_FILE

@@ -99,7 +99,11 @@ class TrainModel(keras.Model):
     train_function: Callable[..., Any] | None
 
     def make_train_function(self, force: bool = False) -> None:
-        """Makes what `fit` calls for `steps_per_execution` steps."""
+        """Makes what `fit` calls for `steps_per_execution` steps.
+
+        Args:
+            force: Whether Keras makes it anew.
+        """
         run_epoch = self.run_epoch
         if run_epoch is None:
             super().make_train_function(force)
@@ -197,7 +201,12 @@ def to_train_model(network: keras.Model) -> TrainModel:
 
 
 def count_steps(config: TrainingConfig, dataset: Dataset) -> int:
-    """Returns the steps of an epoch, by default one pass over the table."""
+    """Returns the steps of an epoch, by default one pass over the table.
+
+    Args:
+        config: The training.
+        dataset: Has the training table.
+    """
     num_rows = len(dataset.splits.train)
     num_batches = math.ceil(num_rows / config.batch_size)
     return config.steps_per_epoch or num_batches

@@ -73,7 +73,11 @@ class ActingModel(keras.Model):
         )
 
     def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
-        """Takes a step of Adam, then one of shrinking."""
+        """Takes a step of Adam, then one of shrinking.
+
+        Args:
+            data: A batch: factors [n, F] and images [n, H, W, C].
+        """
         batch = keras.utils.unpack_x_y_sample_weight(data)
         factors, images, _ = batch
         plan = self._plan

@@ -75,7 +75,11 @@ class FactorTransforms(keras.layers.Layer):
         self.mean = mean.astype(np.float32)
 
     def build(self, input_shape: tuple) -> None:
-        """Makes the poses of all candidates, and the terms that move them."""
+        """Makes the poses of all candidates, and the terms that move them.
+
+        Args:
+            input_shape: The shape of codes, `(batch, U)`.
+        """
         rng = np.random.default_rng(self.seed)
         self.base: dict[str, keras.Variable] = {}
         self.moves: dict[str, keras.Variable] = {}
@@ -112,7 +116,11 @@ class FactorTransforms(keras.layers.Layer):
         self.left = self._add_state("left", left)
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Sums the terms of the candidate that training has chosen."""
+        """Sums the terms of the candidate that training has chosen.
+
+        Args:
+            inputs: Codes of the factors, [n, U].
+        """
         chosen = tf.cast(self.chosen, tf.int32)
         return self.act(inputs, chosen)
 
@@ -144,6 +152,9 @@ class FactorTransforms(keras.layers.Layer):
 
     def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns how far the values of a factor are apart in a term.
+
+        Args:
+            term: One of the terms that move.
 
         Returns:
             The mean over the values of a factor, [R, U, D], the difference of
