@@ -39,7 +39,8 @@ PLAN_FLAGS = {
 
 def run(name: str) -> None:
     """Runs the command `python -m reproduction.<name>` and exits."""
-    command.exit_on_user_error(functools.partial(main, name))
+    action = functools.partial(main, name)
+    command.exit_on_user_error(action)
 
 
 def main(name: str, argv: list[str]) -> int:
@@ -108,7 +109,9 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
             f"--output={output}",
         ]
         _judge(name, program)
-    return int(bool(failures))
+    if failures:
+        return 1
+    return 0
 
 
 def _judge(name: str, program: list[str]) -> int:

@@ -52,7 +52,8 @@ def write_pack(
     values = numbers["value"]
     is_number = values.notna()
     texts = values.map(repr).where(is_number, NULL)
-    texts = texts.set_axis([numbers["run"], column])
+    names = numbers["run"]
+    texts = texts.set_axis([names, column])
     wide = texts.unstack(sort=False)
 
     runs = runs.set_index("run")

@@ -72,7 +72,10 @@ def judge(evidence: Evidence) -> Iterator[Row]:
 
 
 def compare_signs(
-    part: str, values: pd.Series, others: pd.Series, runs: pd.DataFrame
+    part: str,
+    values: pd.Series,
+    others: pd.Series,
+    runs: pd.DataFrame,
 ) -> Row:
     """Judges that MLPs have the sign that CNNs do not have.
 

@@ -94,7 +94,12 @@ class Evidence:
             raise ValueError(f"runs of several settings match: {studies}")
         return runs.drop_duplicates("seed").sort_values("seed")
 
-    def score(self, runs: DataFrame, path: str, when: str = "end") -> Series:
+    def score(
+        self,
+        runs: DataFrame,
+        path: str,
+        when: str = "end",
+    ) -> Series:
         """Reads a number of each run, by seed; NaN where a run lacks it.
 
         Args:
@@ -111,7 +116,10 @@ class Evidence:
         return values.set_axis(runs["seed"])
 
     def stages(
-        self, runs: DataFrame, name: str, when: str = "end"
+        self,
+        runs: DataFrame,
+        name: str,
+        when: str = "end",
     ) -> DataFrame:
         """Reads a number of every stage, in the order of the stages.
 

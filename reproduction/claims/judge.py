@@ -238,7 +238,10 @@ def compare(number: Interval, bound: str) -> str:
 
 
 def subtract(
-    values: Series, control: Series, by: str, is_paired: bool
+    values: Series,
+    control: Series,
+    by: str,
+    is_paired: bool,
 ) -> Interval:
     """Estimates values less a control's values, with a 95 % interval.
 

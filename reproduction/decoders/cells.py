@@ -140,8 +140,9 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     The mean of the held-out images, which has 0, is one of them.
     """
     errors = runs.filter(regex="^references/[^/]*/ood$")
+    mean_errors = errors.mean()
     mean_error = runs["mean_error"].mean()
-    r2 = 1 - errors.mean() / mean_error
+    r2 = 1 - mean_errors / mean_error
     parts = r2.index.str.split("/")
     names = parts.str[1]
     predictors = r2.set_axis(names).dropna()
@@ -149,7 +150,12 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     return predictors
 
 
-def decide(number: Interval, bound: float, tried: int, fitted: int) -> str:
+def decide(
+    number: Interval,
+    bound: float,
+    tried: int,
+    fitted: int,
+) -> str:
     """Answers if a decoder composes: yes, no, open, or not fitted.
 
     Args:

@@ -269,7 +269,10 @@ class Case:
 
 
 def find_threshold(
-    reaches: Callable[[int], bool], first: int, largest: int, least: int = 1
+    reaches: Callable[[int], bool],
+    first: int,
+    largest: int,
+    least: int = 1,
 ) -> int:
     """Brackets the threshold by doubling or halving, then bisects its log.
 

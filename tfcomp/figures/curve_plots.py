@@ -426,7 +426,12 @@ def _label_forest(axes: Axes, title: str, rows: Sequence[str]) -> None:
     axes.set_xlabel(label, fontsize=size)
 
 
-def _draw_row(axes: Axes, place: int, marks: pd.DataFrame, label: str) -> None:
+def _draw_row(
+    axes: Axes,
+    place: int,
+    marks: pd.DataFrame,
+    label: str,
+) -> None:
     """Draws the seeds of a setting, their mean, and its interval."""
     style = get_line_style(0)
     color = style["color"]

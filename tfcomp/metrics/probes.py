@@ -121,7 +121,12 @@ def probe_rows(
     }
 
 
-def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
+def _predict(
+    rows: Array,
+    truth: Array,
+    seen: Array,
+    unseen: Array,
+) -> Array:
     """Predicts targets of unseen points by ridge regression on seen ones.
 
     Args:

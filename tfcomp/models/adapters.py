@@ -45,7 +45,8 @@ def wrap_model(
     """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
-    opened = open_models.open_model(model, list(stages))
+    stage_names = list(stages)
+    opened = open_models.open_model(model, stage_names)
     names, call, differentiate = opened
     layer = _Outside(
         call,
@@ -89,19 +90,22 @@ class _Outside(keras.layers.Layer):
             values = factor.values()
             first.append(values[0])
             last.append(values[-1])
-        self._low = np.zeros(len(first), np.float32)
+        num_factors = len(first)
+        self._low = np.zeros(num_factors, np.float32)
         self._scale = np.float32(1)
         if inputs == "unit":
             self._low = np.array(first, np.float32)
-            span = np.array(last, np.float32) - self._low
+            high = np.array(last, np.float32)
+            span = high - self._low
             least = np.float32(1e-30)
-            self._scale = 1 / np.maximum(span, least)
+            divisor = np.maximum(span, least)
+            self._scale = 1 / divisor
 
         every_name = [*names, IMAGE]
         self._shapes = self._probe_shapes(dataset, every_name)
         self._slopes = None
         if inputs != "classes" and differentiate is not None:
-            point = np.zeros((1, len(first)), np.float32)
+            point = np.zeros((1, num_factors), np.float32)
             try:
                 differentiate(point)
                 self._slopes = differentiate
@@ -156,7 +160,8 @@ class _Outside(keras.layers.Layer):
             arrays = []
             for name in self._shapes:
                 slope = slopes[name]
-                arrays.append(slope.astype(np.float32))
+                array = slope.astype(np.float32)
+                arrays.append(array)
             return arrays
 
         inputs = self._convert(factors)
@@ -180,7 +185,8 @@ class _Outside(keras.layers.Layer):
 
         outputs = {}
         for name, shape in self._shapes.items():
-            value = tf.cast(values[name], tf.float32)
+            value = values[name]
+            value = tf.cast(value, tf.float32)
             value_shape = (None, *shape)
             outputs[name] = tf.ensure_shape(value, value_shape)
         images = outputs[IMAGE]
@@ -279,7 +285,8 @@ def check_outputs(
 def _check_finite(images: np.ndarray, dataset: Dataset) -> None:
     num_points = len(images)
     flat = images.reshape(num_points, -1)
-    is_finite = np.isfinite(flat).all(axis=1)
+    is_number = np.isfinite(flat)
+    is_finite = is_number.all(axis=1)
     if is_finite.all():
         return
 
@@ -288,7 +295,8 @@ def _check_finite(images: np.ndarray, dataset: Dataset) -> None:
     missing = space.to_index(grid[~is_finite])
     examples = []
     for index in missing[:MAX_NAMED]:
-        examples.append(space.name_point(index))
+        name = space.name_point(index)
+        examples.append(name)
     names = "; ".join(examples)
     raise ValueError(
         f"images must be finite, they are not at {len(missing):,} of "
@@ -309,8 +317,10 @@ def _list_notes(dataset: Dataset, images: np.ndarray) -> list[str]:
     high = float(images.max())
 
     margin = MARGIN * (brightest - darkest)
-    is_too_dark = low < darkest - margin
-    is_too_bright = high > brightest + margin
+    least = darkest - margin
+    most = brightest + margin
+    is_too_dark = low < least
+    is_too_bright = high > most
     if not is_too_dark and not is_too_bright:
         return []
 

@@ -30,10 +30,12 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     if factor.levels:
         return _nearest_level(values, factor)
 
-    steps = (values - factor.low) / factor.step
+    offset = values - factor.low
+    steps = offset / factor.step
     index = ops.round(steps)
     if factor.periodic:
-        index = ops.mod(index, float(factor.size))
+        cycle = float(factor.size)
+        index = ops.mod(index, cycle)
     last = factor.size - 1.0
     return ops.clip(index, 0.0, last)
 
@@ -64,7 +66,8 @@ def _wrap(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Moves values outside of the levels by periods to the nearest one."""
     levels = factor.values()
     start, period = factor.find_wrap()
-    offset = ops.mod(values - start, period)
+    offset = values - start
+    offset = ops.mod(offset, period)
     moved = start + offset
     is_below = values < levels[0]
     is_above = values > levels[-1]
@@ -271,10 +274,12 @@ class BumpEncoding(FactorEncoding):
         distance = ops.subtract(values, levels)  # [n, size]
         if factor.periodic:
             period = factor.high - factor.low
-            turns = ops.round(distance / period)
+            periods = distance / period
+            turns = ops.round(periods)
             distance -= period * turns
         width = self.sigma * factor.step
-        squares = ops.square(distance / width)
+        widths = distance / width
+        squares = ops.square(widths)
         return ops.exp(-0.5 * squares)
 
 

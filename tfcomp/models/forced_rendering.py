@@ -380,7 +380,8 @@ class AxisEmbedding(ValueEmbedding):
     def matrices(self) -> KerasTensor:
         profiles = []
         for weight in self._profiles:
-            profiles.append(ops.convert_to_tensor(weight))
+            profile = ops.convert_to_tensor(weight)
+            profiles.append(profile)
         return self._render(profiles)
 
     def profiles(self) -> dict[str, np.ndarray]:
@@ -432,8 +433,8 @@ class AxisEmbedding(ValueEmbedding):
     def _measure_norms(self) -> list[float]:
         norms = []
         for profile in self.profiles().values():
-            norm = np.linalg.norm(profile)
-            norms.append(float(norm))
+            norm = float(np.linalg.norm(profile))
+            norms.append(norm)
         return norms
 
     def get_config(self) -> dict:
@@ -450,7 +451,8 @@ class AxisEmbedding(ValueEmbedding):
             length = self.size[other]
             scale = self.kept[index] * length**-0.5
             profile = profiles[index] * scale
-            stripes = ops.expand_dims(profile, axis=1 + other)
+            axis_index = 1 + other
+            stripes = ops.expand_dims(profile, axis=axis_index)
             total = total + stripes
         return total
 
@@ -461,7 +463,8 @@ class AxisEmbedding(ValueEmbedding):
         squares = ops.square(profiles)
         squares = ops.sum(squares)
         squares = ops.maximum(squares, _NORM_FLOOR)
-        return weight * ops.sqrt(squares)
+        norm = ops.sqrt(squares)
+        return weight * norm
 
 
 class _Penalty(keras.regularizers.Regularizer):
@@ -475,8 +478,10 @@ class _Penalty(keras.regularizers.Regularizer):
         values = ops.convert_to_tensor(values)
         penalties = self.measure(values)
         if self.reduction == "mean":
-            return self.weight * ops.mean(penalties)
-        return self.weight * ops.sum(penalties)
+            penalty = ops.mean(penalties)
+        else:
+            penalty = ops.sum(penalties)
+        return self.weight * penalty
 
     def measure(self, values: KerasTensor) -> KerasTensor:
         raise NotImplementedError
@@ -522,7 +527,8 @@ class EntropyRegularizer(_Penalty):
         )
         scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
         scale = ops.stop_gradient(scale)
-        squares = ops.square(values / scale)
+        scaled = values / scale
+        squares = ops.square(scaled)
         total = ops.sum(
             squares,
             axis=-1,
@@ -584,7 +590,8 @@ class VarianceRegularizer(_Penalty):
         mean = ops.stop_gradient(mean)
         # Not the mean square minus the squared mean: what the penalty aims at,
         # entries that are almost equal, is where that difference loses digits.
-        squares = ops.square(values - mean)
+        deviations = values - mean
+        squares = ops.square(deviations)
         spread = ops.sum(squares, axis=-1)  # [V, R]
 
         if self.basis == "unit":

@@ -150,7 +150,8 @@ def _open_keras(
 
     names = stages
     if not names:
-        names = _without_image(list_stages(model))
+        every_stage = list_stages(model)
+        names = _without_image(every_stage)
     stage_model = None
     if names:
         stage_model = make_stage_model(model, names)
@@ -181,7 +182,8 @@ def _load(path: Path) -> Any:
 
     try:
         if path.is_dir():
-            return tf.saved_model.load(str(path))
+            folder = str(path)
+            return tf.saved_model.load(folder)
         return load_model(path)
     except TypeError as error:  # classes that Keras does not know
         raise RunError(
@@ -206,9 +208,10 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
     if activate:
         available = sorted(activate.structured_outputs)
     names = stages or _without_image(available)
-    missing = sorted(set(names) - set(available))
+    missing = set(names).difference(available)
     if missing:
-        raise ValueError(f"the SavedModel has no stages {', '.join(missing)}")
+        text = ", ".join(sorted(missing))
+        raise ValueError(f"the SavedModel has no stages {text}")
 
     arguments = list(predict.structured_input_signature[1])
     if len(arguments) != 1:
@@ -276,7 +279,8 @@ def _call_numpy(
 
     def call(factors: tf.Tensor) -> Outputs:
         if tf.executing_eagerly():
-            values = evaluate(factors.numpy())
+            array = factors.numpy()
+            values = evaluate(array)
         else:
             types = [tf.float32] * len(names)
             values = tf.numpy_function(evaluate, [factors], types)
@@ -425,7 +429,8 @@ class TorchModule:
 
         with contextlib.ExitStack() as stack:
             for name, layer in self._layers.items():
-                handle = layer.register_forward_hook(keep(name))
+                hook = keep(name)
+                handle = layer.register_forward_hook(hook)
                 stack.callback(handle.remove)
             result = self._module(values)
 
@@ -439,7 +444,8 @@ class TorchModule:
         torch = sys.modules["torch"]
         array = np.array(inputs)
         values = torch.from_numpy(array)
-        weight = next(self._module.parameters(), None)
+        parameters = self._module.parameters()
+        weight = next(parameters, None)
         if weight is None:
             return values
         return values.to(weight.device, weight.dtype)

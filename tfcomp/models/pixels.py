@@ -57,7 +57,8 @@ def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
     waves = []
     indices = np.indices((rows, columns))
     for index in indices:
-        phases = index[..., np.newaxis] * frequencies
+        places = index[..., np.newaxis]
+        phases = places * frequencies
         waves.append(np.sin(phases))
         waves.append(np.cos(phases))
     sinusoids = np.concatenate(waves, axis=-1)
@@ -296,7 +297,8 @@ class CrossAttention(keras.layers.Layer):
         # Attention of pixels to tokens, [n, H, W, heads, K].
         head_width = width // HEADS
         scale = head_width**-0.5
-        attention = ops.softmax(scores * scale)
+        scores = scores * scale
+        attention = ops.softmax(scores)
         if self.weight:
             interaction = measure_interaction(attention)
             penalty = self.weight * interaction
@@ -315,7 +317,8 @@ def measure_interaction(attention: KerasTensor) -> KerasTensor:
     # Shares sum to 1: twice the products of pairs is 1 less the squares.
     squares = ops.square(shares)
     squares = ops.sum(squares, axis=-1)
-    twice = ops.mean(1.0 - squares)
+    products = 1.0 - squares
+    twice = ops.mean(products)
     return twice / 2.0
 
 
@@ -404,7 +407,8 @@ def _mix_slots(parts: list, masks: list) -> KerasTensor:
     weights = []
     weighted = []
     for mask, part in zip(masks, parts, strict=True):
-        weight = ops.exp(mask - largest)
+        difference = mask - largest
+        weight = ops.exp(difference)
         weights.append(weight)
         weighted.append(weight * part)
     total = functools.reduce(ops.add, weights)

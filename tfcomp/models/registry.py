@@ -99,7 +99,8 @@ def check_config(config: RunConfig, here: bool = True) -> Dataset:
         rule = "must go with --dataset=table, which reads it"
         raise ConfigError("data", rule, data.data)
     ENCODINGS.get(config.model.encoding)
-    check_model = MODELS.get(config.model.model).check
+    model = MODELS.get(config.model.model)
+    check_model = model.check
     dataset = make_dataset(config)
     if check_model:
         check_model(config, dataset)
@@ -168,7 +169,8 @@ def limit_threads(config: RunConfig) -> None:
     """Limits the threads of TensorFlow before it starts; a variable wins."""
     threads = choose_threads(config)
     if threads:
-        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
+        number = str(threads)
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", number)
 
 
 def choose_threads(config: RunConfig) -> int:
@@ -291,7 +293,8 @@ def make_grouped_code(
     for group in groups:
         members = [factor_codes[column] for column in group]
         join = layers.Concatenate()
-        group_codes.append(join(members))
+        code = join(members)
+        group_codes.append(code)
     return factors, group_codes
 
 

@@ -179,7 +179,8 @@ def evaluate_in_batches(
     results: dict[str, np.ndarray] = {}
     num_rows = len(padded)
     for start in range(0, num_rows, size):
-        rows = slice(start, start + size)
+        end = start + size
+        rows = slice(start, end)
         inputs = tf.constant(padded[rows])
         batch = fn(inputs)
         for name, tensor in batch.items():

@@ -78,7 +78,8 @@ class Limits:
             return self.low + _exp(place)
         if math.isinf(self.low):
             return self.high - _exp(-place)
-        share = 0.5 * (1 + math.tanh(place / 2))
+        odds = math.tanh(place / 2)
+        share = 0.5 * (1 + odds)
         span = self.high - self.low
         return self.low + span * share
 

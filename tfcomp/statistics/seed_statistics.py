@@ -281,7 +281,8 @@ def compare_settings(
     import pandas as pd
 
     rows = []
-    for score, numbers in table.groupby("score", sort=False):
+    by_score = table.groupby("score", sort=False)
+    for score, numbers in by_score:
         samples = []
         groups = numbers.groupby([*flags, "score"], sort=False)
         for key, group in groups:
@@ -301,7 +302,8 @@ def compare_settings(
             family.append(pair)
         p_values = [row["p"] for row in family]
         adjusted = adjust_by_holm(p_values)
-        for row, p_holm in zip(family, adjusted, strict=True):
+        pairs_with_p = zip(family, adjusted, strict=True)
+        for row, p_holm in pairs_with_p:
             row["p_holm"] = p_holm
         rows += family
     return pd.DataFrame(rows, dtype=object)
@@ -373,8 +375,9 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
         "ratio_low": None,
         "ratio_high": None,
     }
-    is_ratio = score.endswith(RATIO_ENDINGS) and len(seeds) > 0
-    if is_ratio and min(*before, *after) > 0:
+    is_error = score.endswith(RATIO_ENDINGS)
+    has_seeds = len(seeds) > 0
+    if is_error and has_seeds and min(*before, *after) > 0:
         logs_before = np.log(before)
         logs_after = np.log(after)
         log_ratios = logs_after - logs_before

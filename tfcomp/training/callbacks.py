@@ -270,7 +270,13 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
         shape: `"linear"` or `"cosine"`.
     """
 
-    def __init__(self, rate: float, start: int, end: int, shape: str) -> None:
+    def __init__(
+        self,
+        rate: float,
+        start: int,
+        end: int,
+        shape: str,
+    ) -> None:
         super().__init__()
         self._config = {
             "rate": rate,

@@ -48,7 +48,12 @@ class Plan(NamedTuple):
 class ActingModel(keras.Model):
     """A functional model that trains its candidates side by side."""
 
-    def plan(self, steps: int, shrink: float, price: float) -> None:
+    def plan(
+        self,
+        steps: int,
+        shrink: float,
+        price: float,
+    ) -> None:
         """Sets the number of steps and the weights of pose terms.
 
         Args:

@@ -53,7 +53,8 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
                 activation="relu",
                 name=f"dense_{index}_{k}",
             )
-            hidden.append(dense(part))
+            activations = dense(part)
+            hidden.append(activations)
         stage = registry.stack_groups(hidden, f"stage_{index}")
         parts = keras.ops.unstack(stage, axis=1)  # its gradient is one stack
 

@@ -80,10 +80,9 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     One transposed convolution draws the code on a quarter of the rows and
     columns of the image, two of stride 2 double that, the rest of `--depth`
-    keeps the size; each has a ReLU. A linear one makes the image.
-
-    It superposes images of single factors where training has holes (section
-    3.3): take `low_rank` for compositions that are held out.
+    keeps the size; each has a ReLU. A linear one makes the image. It superposes
+    images of single factors where training has holes (section 3.3): take
+    `low_rank` for compositions that are held out.
 
     Args:
         config: The run.
@@ -330,7 +329,8 @@ def list_doublings(
     rows, columns, channels = dataset.image_shape
     shorter = min(rows, columns)
     ratio = shorter / FIRST_SIDE
-    doublings = math.ceil(math.log2(ratio))
+    exponent = math.log2(ratio)
+    doublings = math.ceil(exponent)
     count = max(1, doublings)
     scale = 2**count
     first_rows = math.ceil(rows / scale)
@@ -346,4 +346,6 @@ def list_doublings(
         filters.append(first)
     for _ in range(count - 2):
         filters.append(half)
-    return [first_rows, first_columns], [*filters, channels]
+    filters.append(channels)
+    first_size = [first_rows, first_columns]
+    return first_size, filters

@@ -93,12 +93,11 @@ def _count_matrices(config: RunConfig) -> int:
 def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The network of section 4.1 and appendix C, or our `hard_rendering`.
 
-    Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
-    and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
-    makes the image. Factors with `--axes` have profiles instead of matrices.
-
-    Do not use it for factors whose values lie on no grid: every
-    value owns a matrix, and none lies between two.
+    Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU and
+    a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more makes
+    the image. Factors with `--axes` have profiles instead of matrices. Do not
+    use it for factors whose values lie on no grid: every value owns a matrix,
+    and none lies between two.
 
     Args:
         config: The run.

@@ -46,7 +46,8 @@ def choose_patch(config: RunConfig, dataset: Dataset) -> int:
     if patch_size in divisors:
         return patch_size
     if patch_size:
-        choices = ", ".join(map(str, divisors))
+        texts = [str(divisor) for divisor in divisors]
+        choices = ", ".join(texts)
         rule = f"must be 0, or one of {choices}"
         raise ConfigError("patch_size", rule, patch_size)
 
@@ -95,8 +96,8 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
             shared_axes=[1, 2, 3],
             name=f"stage_{index}",
         )
-        hidden = dense(hidden)
-        hidden = prelu(hidden)
+        linear = dense(hidden)
+        hidden = prelu(linear)
 
     draw = layers.Dense(
         channels,
