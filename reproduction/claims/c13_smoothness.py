@@ -53,9 +53,9 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     for points, name in NAMES.items():
         means = []
         for penalties in ("none", "both"):
-            chosen = evidence.fitted(runs[penalties])
-            chosen = chosen[is_alive(evidence, chosen)]
-            means.append(read_spread(evidence, chosen, name))
+            fitted = evidence.fitted(runs[penalties])
+            fitted = fitted[is_alive(evidence, fitted)]
+            means.append(read_spread(evidence, fitted, name))
         yield judge_number(
             part=f"none less both, {points} points",
             quantity="sd of log-volume",

@@ -52,8 +52,8 @@ def rise(
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     flags = STRIPES | SHORT | {"precision": "float32"}
-    every = flags | {"num_bumps": 784, "train_all": True}
-    trained = evidence.placed(evidence.select(**every, seed=ALL_SEEDS))
+    all_flags = flags | {"num_bumps": 784, "train_all": True}
+    trained = evidence.placed(evidence.select(**all_flags, seed=ALL_SEEDS))
     for count in COUNTS:
         runs = evidence.select(**flags, num_bumps=count, seed=SEEDS)
         placed = evidence.placed(runs)

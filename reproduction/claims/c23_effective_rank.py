@@ -37,7 +37,9 @@ def read_rank(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     runs = select_penalties(evidence, SEEDS)
-    ranks = {name: read_rank(evidence, chosen) for name, chosen in runs.items()}
+    ranks = {
+        name: read_rank(evidence, networks) for name, networks in runs.items()
+    }
     yield judge_number(
         part="none less both",
         quantity="effective rank",

@@ -277,8 +277,8 @@ def read_panels(
     panels: Panels = {}
     for label, read in readers.items():
         samples = {}
-        for name, own in runs.items():
-            samples[name] = read(evidence, own)
+        for name, kind_runs in runs.items():
+            samples[name] = read(evidence, kind_runs)
         panels[label] = samples
     return panels
 

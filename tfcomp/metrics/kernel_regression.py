@@ -123,8 +123,8 @@ def fit_kernels(
     rows = np.flatnonzero(~is_ood)
     sample = choose_rows(len(rows), MAX_POINTS)
     rows = rows[sample]
-    known = points[rows]  # [n_id, F]
-    unseen = points[is_ood]  # [n_ood, F]
+    id_points = points[rows]  # [n_id, F]
+    ood_points = points[is_ood]  # [n_ood, F]
 
     targets = {}
     held_out = {}
@@ -147,13 +147,13 @@ def fit_kernels(
     for name in outputs:
         fits[name] = dict.fromkeys(KERNELS, nothing)
     for kernel in KERNELS:
-        choices = _choose(kernel, known, targets)
+        choices = _choose(kernel, id_points, targets)
         for name, choice in choices.items():
             fits[name][kernel] = _fit_kernel(
                 kernel,
                 choice,
-                known,
-                unseen,
+                id_points,
+                ood_points,
                 targets[name],
                 held_out[name],
             )
@@ -163,8 +163,8 @@ def fit_kernels(
 def _fit_kernel(
     kernel: str,
     choice: Choice,
-    known: Array,
-    unseen: Array,
+    id_points: Array,
+    ood_points: Array,
     target: Array,
     held_out: Array,
 ) -> KernelFit:
@@ -173,27 +173,27 @@ def _fit_kernel(
     Args:
         kernel: One of `KERNELS`.
         choice: Its scales and its ridge.
-        known: Coordinates of ID points, [n_id, F].
-        unseen: Coordinates of OOD points, [n_ood, F].
+        id_points: Coordinates of ID points, [n_id, F].
+        ood_points: Coordinates of OOD points, [n_ood, F].
         target: ID outputs, [n_id, pixels].
         held_out: OOD outputs, [n_ood, pixels].
     """
-    among_known = make_kernel(
+    among_id = make_kernel(
         kernel,
-        known,
-        known,
+        id_points,
+        id_points,
         choice.scales,
     )
-    parts = np.linalg.eigh(among_known)
+    parts = np.linalg.eigh(among_id)
     (solution,) = _solve(parts, target, [choice.ridge])
     weights, intercept, _ = solution
-    to_known = make_kernel(
+    to_id = make_kernel(
         kernel,
-        unseen,
-        known,
+        ood_points,
+        id_points,
         choice.scales,
     )
-    prediction = to_known @ weights
+    prediction = to_id @ weights
     residual = held_out - prediction - intercept
     squared_error = np.sum(residual**2)
 
@@ -234,14 +234,14 @@ def _convert_to_steps(factors: Array) -> Array:
 
 def _choose(
     kernel: str,
-    known: Array,
+    id_points: Array,
     targets: Mapping[str, Array],
 ) -> dict[str, Choice]:
     """Chooses scales and ridge of the least leave-one-out error, by target.
 
     Args:
         kernel: One of `KERNELS`.
-        known: Coordinates of ID points, [n, F].
+        id_points: Coordinates of ID points, [n, F].
         targets: ID outputs by name, [n, pixels] each.
     """
     if not targets:
@@ -252,19 +252,19 @@ def _choose(
         rotated[name] = _rotate(values)
     # A radial kernel has one scale for all factors, and any kernel of so many
     # factors that a search for the scale of each would not end.
-    count = known.shape[1]
+    count = id_points.shape[1]
     if kernel == "radial" or count > MAX_SCALES:
         count = 1
 
     best: dict[str, Choice] = {}
     for scales in itertools.product(SCALES, repeat=count):
-        among_known = make_kernel(
+        among_id = make_kernel(
             kernel,
-            known,
-            known,
+            id_points,
+            id_points,
             scales,
         )
-        parts = np.linalg.eigh(among_known)
+        parts = np.linalg.eigh(among_id)
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
             by_ridge = zip(RIDGES, solutions, strict=True)

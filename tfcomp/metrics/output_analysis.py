@@ -357,12 +357,12 @@ class OutputAnalysis:
     def border_distance(self) -> Array:
         space = self.dataset.space
         grid = self.splits.grid
-        known = self.dataset.known
-        if known is None:
+        is_known = self.dataset.known
+        if is_known is None:
             return np.full(len(grid), np.inf)
 
         # Combinations that do not exist are not known either.
-        is_unknown = ~known.ravel()
+        is_unknown = ~is_known.ravel()
         distance = compute_border_distance(is_unknown, space)
         places = space.to_place(grid)
         return distance[places]

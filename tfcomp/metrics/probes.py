@@ -79,21 +79,21 @@ def probe_rows(
         R^2 by name. None for fewer than 10 ID or 2 OOD points, if no target
         varies, or activations are not finite.
     """
-    known = np.flatnonzero(~is_ood)
-    unseen = np.flatnonzero(is_ood)
-    is_enough = len(known) >= MIN_POINTS and targets.size
+    id_rows = np.flatnonzero(~is_ood)
+    ood_rows = np.flatnonzero(is_ood)
+    is_enough = len(id_rows) >= MIN_POINTS and targets.size
     is_finite = np.isfinite(rows).all()
     if not is_enough or not is_finite:
         return dict(NO_SCORES)
 
     rng = np.random.RandomState(seed)
-    order = rng.permutation(len(known))
-    shuffled = known[order]
+    order = rng.permutation(len(id_rows))
+    shuffled = id_rows[order]
     fits = []
     for fold in np.array_split(shuffled, NUM_FOLDS):
-        others = np.setdiff1d(known, fold)
+        others = np.setdiff1d(id_rows, fold)
         fits.append((others, fold))
-    fits.append((known, unseen))
+    fits.append((id_rows, ood_rows))
 
     truth = np.asarray(targets, np.float64)
     errors = truth.copy()
@@ -116,8 +116,8 @@ def probe_rows(
         for (_, points), prediction in pairs:
             errors[points] -= prediction
     return {
-        "probe_r2_id": _score(truth[known], errors[known]),
-        "probe_r2_ood": _score(truth[unseen], errors[unseen]),
+        "probe_r2_id": _score(truth[id_rows], errors[id_rows]),
+        "probe_r2_ood": _score(truth[ood_rows], errors[ood_rows]),
     }
 
 

@@ -295,12 +295,12 @@ def predict_references(dataset: Dataset) -> Arrays:
         return {}
 
     train = dataset.splits.train[known_rows]
-    known = space.to_index(train)
+    known_index = space.to_index(train)
     index = space.to_index(dataset.splits.grid)
     rows = choose_rows(len(train), MAX_AVERAGED)
     images = dataset.render_training(known_rows[rows])
-    effects = fit_effects(known[rows], space.shape, images)
-    nearest = find_nearest(index, known, space)
+    effects = fit_effects(known_index[rows], space.shape, images)
+    nearest = find_nearest(index, known_index, space)
     design = make_design(index, space.shape)
     mean_image = effects[0]
 
@@ -378,13 +378,13 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
     points = splits.grid[splits.is_ood]
     index = space.to_index(points)
     train = space.to_index(splits.train)
-    every = splits.all.factors
+    all_points = splits.all.factors
     # Points that exist, and held-out ones with one factor replaced.
-    places = number_columns(np.concatenate([every, points]))
+    places = number_columns(np.concatenate([all_points, points]))
     for column, factor in enumerate(space):
-        known = train[:, column]
-        is_known = known >= 0
-        counts = np.bincount(known[is_known], minlength=factor.size)
+        known_values = train[:, column]
+        is_known = known_values >= 0
+        counts = np.bincount(known_values[is_known], minlength=factor.size)
         values = factor.values()
         kinds = {
             "without": [values],
@@ -403,13 +403,13 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
             if (substitutes == points).all():
                 continue
 
-            every_value = every[:, column]
+            every_value = all_points[:, column]
             substitute_values = substitutes[:, column]
             replaced = np.append(every_value, substitute_values)
             rows = places.copy()
             rows[:, column] = number_values(replaced)
             keys = make_keys(rows)
-            existing, asked = np.split(keys, [len(every)])
+            existing, asked = np.split(keys, [len(all_points)])
             numbers = find_keys(asked, np.sort(existing))
             if (numbers >= 0).all():
                 yield f"{kind}_{factor.name}", substitutes

@@ -130,7 +130,7 @@ def compute_superposition(
     known_index = index[~is_ood]
     ood_index = index[is_ood]
     flat = flatten_outputs(outputs)
-    known = flat[~is_ood]
+    id_outputs = flat[~is_ood]
     num_ood = len(ood_index)
     scored = choose_scored(num_ood, len(space))
     distance = np.full(num_ood, np.inf)
@@ -144,7 +144,7 @@ def compute_superposition(
             r2[name] = np.full(num_ood, np.nan)
         target_scores = SuperpositionScores(
             r2=r2,
-            is_blank=find_blank(images, known),
+            is_blank=find_blank(images, id_outputs),
             distance=distance,
         )
         scores.append(target_scores)
@@ -158,7 +158,7 @@ def compute_superposition(
         if not scored[i] or not shares.any():
             continue
 
-        predictors = _make_predictors(known, shares, distances)
+        predictors = _make_predictors(id_outputs, shares, distances)
         scored_sets = zip(image_sets, scores, strict=True)
         for images, target_scores in scored_sets:
             if target_scores.is_blank[i]:
@@ -170,14 +170,14 @@ def compute_superposition(
 
 
 def _make_predictors(
-    known: Array,
+    id_outputs: Array,
     shares: Array,
     distances: Array,
 ) -> dict[str, Explain]:
     """Makes the functions that explain an output at one OOD point.
 
     Args:
-        known: ID outputs, [n_id, pixels].
+        id_outputs: ID outputs, [n_id, pixels].
         shares: Which factors they share with the point, [n_id, F].
         distances: Their distances from it in grid steps, [n_id].
 
@@ -191,22 +191,22 @@ def _make_predictors(
     means = []
     for mask in shares.T:
         if mask.any():
-            mean = known[mask].mean(axis=0)
+            mean = id_outputs[mask].mean(axis=0)
             means.append(mean)
 
     num_factors = shares.shape[1]
     every_distance = np.unique(distances)
     shells = []
     for distance in every_distance[:num_factors]:
-        shell = known[distances == distance]
+        shell = id_outputs[distances == distance]
         shells.append(shell.mean(axis=0))
     regressors = np.stack(means)
     rivals = np.stack(shells)
     return {
         "superposition": partial(project, regressors=regressors),
-        "superposition_span": make_span(known[sharing]),
+        "superposition_span": make_span(id_outputs[sharing]),
         "conjunctive": partial(project, regressors=rivals),
-        "conjunctive_span": make_span(known[nearest]),
+        "conjunctive_span": make_span(id_outputs[nearest]),
     }
 
 
@@ -306,13 +306,13 @@ def superpose(
     """
     is_known = ~is_ood
     flat = flatten_outputs(outputs)
-    known = flat[is_known]
+    id_outputs = flat[is_known]
     factors = []  # level of each point, and sums and counts of each level
     for column in np.asarray(index).T:
         levels, places = np.unique(column, return_inverse=True)
         codes = np.eye(len(levels))
         code = codes[places[is_known]]
-        sums = code.T @ known
+        sums = code.T @ id_outputs
         counts = code.sum(axis=0)
         factors.append((places, sums, counts))
 
@@ -324,8 +324,8 @@ def superpose(
             level = places[i]
             num_others = counts[level] - is_known[i]
             if num_others > 0:
-                own = is_known[i] * target
-                others = sums[level] - own
+                own_output = is_known[i] * target
+                others = sums[level] - own_output
                 means.append(others / num_others)
         if not means:
             continue
@@ -485,12 +485,12 @@ def compute_sharing(
 
     flat = flatten_outputs(outputs)
     contrast = _remove_means(flat)
-    known = contrast[~is_ood]
-    unseen = contrast[is_ood]
-    num_ood = len(unseen)
+    id_contrast = contrast[~is_ood]
+    ood_contrast = contrast[is_ood]
+    num_ood = len(ood_contrast)
     scored = choose_scored(num_ood, len(space))
     scored &= ~find_faint(outputs, is_ood)
-    scored &= unseen.any(axis=1)
+    scored &= ood_contrast.any(axis=1)
 
     r2 = {}
     for name in SETS:
@@ -504,8 +504,8 @@ def compute_sharing(
         for name, groups in memories.items():
             scores = []
             for rows in groups:
-                explain = make_span(known[rows])
-                scores.append(explain(unseen[i]))
+                explain = make_span(id_contrast[rows])
+                scores.append(explain(ood_contrast[i]))
             if scores:
                 r2[name][i] = max(scores)
     return r2
@@ -576,9 +576,9 @@ def find_faint(outputs: Array, is_ood: Array) -> Array:
         A mask, [n_ood].
     """
     flat = flatten_outputs(outputs)
-    unseen = flat[is_ood]
-    known = flat[~is_ood]
-    return find_blank(unseen, known, share=FAINT)
+    ood_outputs = flat[is_ood]
+    id_outputs = flat[~is_ood]
+    return find_blank(ood_outputs, id_outputs, share=FAINT)
 
 
 def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:

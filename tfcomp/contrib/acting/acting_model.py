@@ -92,12 +92,12 @@ class ActingModel(keras.Model):
 
         # Early on, images are blurred, and subpixels would change nothing.
         state = plan.acts[0]
-        every = tf.range(state.candidates)
+        candidates = tf.range(state.candidates)
         left = tf.cast(state.left, tf.int32)
         errors, gradients = tf.cond(
             is_early,
             lambda: self._differentiate(
-                every,
+                candidates,
                 factors,
                 images,
                 done,

@@ -121,8 +121,8 @@ class FactorTransforms(keras.layers.Layer):
         Args:
             inputs: Codes of the factors, [n, U].
         """
-        chosen = tf.cast(self.chosen, tf.int32)
-        return self.act(inputs, chosen)
+        candidate = tf.cast(self.chosen, tf.int32)
+        return self.act(inputs, candidate)
 
     def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
         """Sums the terms of candidates.
