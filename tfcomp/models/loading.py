@@ -16,6 +16,8 @@ from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.run_folder import MODEL_FILE, WEIGHTS_HASH
 
+Row = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class LoadedRun:
@@ -39,7 +41,7 @@ class LoadedRun:
     metrics: dict[str, Any]
     description: str
     reader: Any = None
-    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    tables: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -77,7 +79,14 @@ def load_run(path: str | Path) -> LoadedRun:
     dataset = _find_data(path, config)
     dataset.prepare()
     text = run_folder.read_flags_text(path)
-    return LoadedRun(path, config, dataset, model, metrics, text)
+    return LoadedRun(
+        path=path,
+        config=config,
+        dataset=dataset,
+        model=model,
+        metrics=metrics,
+        description=text,
+    )
 
 
 def _describe_repair(path: Path) -> str:

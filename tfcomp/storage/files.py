@@ -107,7 +107,8 @@ def write_xz(path: Path, content: bytes) -> bool:
     Returns:
         False if the file has this content already.
     """
-    packed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+    preset = 9 | lzma.PRESET_EXTREME
+    packed = lzma.compress(content, preset=preset)
     if path.exists() and path.read_bytes() == packed:
         return False
     write_bytes(path, packed)

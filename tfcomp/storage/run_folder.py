@@ -320,7 +320,8 @@ def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def check_model(path: Path) -> None:
     """Raises a DamagedFileError for a model that would fill the memory."""
     with zipfile.ZipFile(path) as archive:
-        size = sum(member.file_size for member in archive.infolist())
+        sizes = [member.file_size for member in archive.infolist()]
+    size = sum(sizes)
     if size > count_memory():
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
