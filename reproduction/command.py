@@ -39,7 +39,8 @@ PLAN_FLAGS = {
 
 def run(name: str) -> None:
     """Runs the command `python -m reproduction.<name>` and exits."""
-    command.exit_on_user_error(functools.partial(main, name))
+    action = functools.partial(main, name)
+    command.exit_on_user_error(action)
 
 
 def main(name: str, argv: list[str]) -> int:
@@ -53,7 +54,8 @@ def main(name: str, argv: list[str]) -> int:
     program = [f"python -m reproduction.{name}", *arguments]
     flags = set()
     for argument in arguments:
-        flag, _, _ = argument.lstrip("-").partition("=")
+        stripped = argument.lstrip("-")
+        flag, _, _ = stripped.partition("=")
         flags.add(flag)
 
     if "pack" in flags:
@@ -61,7 +63,8 @@ def main(name: str, argv: list[str]) -> int:
         return pack(program)
     if flags & {"plan", "run"}:
         fields = SchedulerOptions.list_settings()
-        values = define_settings(fields, make_flags(PLAN_FLAGS))
+        plan_flags = make_flags(PLAN_FLAGS)
+        values = define_settings(fields, plan_flags)
         action = functools.partial(_follow_plan, name=name)
         follow = command.Command(__doc__, lambda: values, action)
         return follow(program)
@@ -74,15 +77,17 @@ def main(name: str, argv: list[str]) -> int:
 
 
 def _print_help(title: str, table: dict[str, Any]) -> None:
-    text = command.format_help(title, make_flags(table))
+    flags = make_flags(table)
+    text = command.format_help(title, flags)
     print(f"\n{text}")
 
 
 def _follow_plan(settings: dict[str, Any], name: str) -> int:
     """Prints the progress of a plan, or trains missing runs and judges."""
     options = SchedulerOptions.from_flags(settings)
-    check_folder("log_dir", settings["log_dir"])
-    works = list_works(PLANS[name], f"--log_dir={settings['log_dir']}")
+    log_dir = settings["log_dir"]
+    check_folder("log_dir", log_dir)
+    works = list_works(PLANS[name], f"--log_dir={log_dir}")
     if settings["plan"]:
         print(describe_plan(works))
         return 0
@@ -94,7 +99,8 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
         folders = []
         for work in works:
             if work.folder.exists():
-                folders.append(glob.escape(str(work.folder)))
+                folder = glob.escape(str(work.folder))
+                folders.append(folder)
         runs = ",".join(folders)
         output = settings["output"] or f"{name}_report"
         program = [
@@ -103,7 +109,9 @@ def _follow_plan(settings: dict[str, Any], name: str) -> int:
             f"--output={output}",
         ]
         _judge(name, program)
-    return int(bool(failures))
+    if failures:
+        return 1
+    return 0
 
 
 def _judge(name: str, program: list[str]) -> int:

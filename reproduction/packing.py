@@ -41,23 +41,30 @@ def write_pack(
     """
     runs, numbers = tables
     # Deep networks first, whose columns have the stages of others in order.
-    counts = numbers.groupby("run")["stage"].transform("nunique")
+    stages = numbers.groupby("run")["stage"]
+    counts = stages.transform("nunique")
     counts = counts.sort_values(ascending=False, kind="stable")
     numbers = numbers.loc[counts.index]
 
     first_key, *other_keys = KEYS[1:]
-    column = numbers[first_key].str.cat(numbers[other_keys], sep="|")
+    others = numbers[other_keys]
+    column = numbers[first_key].str.cat(others, sep="|")
     values = numbers["value"]
-    texts = values.map(repr).where(values.notna(), NULL)
-    texts = texts.set_axis([numbers["run"], column])
+    is_number = values.notna()
+    texts = values.map(repr).where(is_number, NULL)
+    names = numbers["run"]
+    texts = texts.set_axis([names, column])
     wide = texts.unstack(sort=False)
 
-    runs = runs.set_index("run").drop(columns=DERIVED)
+    runs = runs.set_index("run")
+    runs = runs.drop(columns=DERIVED)
     runs = runs.dropna(axis=1, how="all")
-    table = runs.join(wide).fillna("").sort_values("name")
+    table = runs.join(wide)
+    table = table.fillna("").sort_values("name")
     text = table.to_csv(index=False, lineterminator="\n")
     path = files.make_folder(folder) / f"{study}{PACK_ENDING}"
-    return path, files.write_xz(path, text.encode())
+    is_new = files.write_xz(path, text.encode())
+    return path, is_new
 
 
 def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
@@ -84,23 +91,33 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     numbers = results.numbers
     if runs.empty and not studies:
         rule = "must match finished runs or studies"
-        raise ConfigError("runs", rule, ",".join(patterns))
+        value = ",".join(patterns)
+        raise ConfigError("runs", rule, value)
     for study, rows in runs.groupby("study"):
-        sweeps = {Path(folder).parent for folder in rows["folder"]}
+        sweeps = set()
+        for folder in rows["folder"]:
+            sweeps.add(Path(folder).parent)
         if len(sweeps) > 1:
             raise RunError(f"--runs: two sweeps have the name {study}")
     print_left_out(results.notes)
 
     written = []
     for study, rows in runs.groupby("study"):
-        is_own = numbers["run"].isin(rows["run"])
-        tables = (rows, numbers[is_own])
-        path, is_new = write_pack(output, str(study), tables)
+        names = rows["run"]
+        is_own = numbers["run"].isin(names)
+        own_numbers = numbers[is_own]
+        path, is_new = write_pack(
+            output,
+            study=str(study),
+            tables=(rows, own_numbers),
+        )
         if is_new:
             written.append(path)
     for folder in studies:
-        content = (folder / SEARCHES).read_bytes()
-        target = files.make_folder(output / folder.name) / SEARCHES
+        file = folder / SEARCHES
+        content = file.read_bytes()
+        target_folder = files.make_folder(output / folder.name)
+        target = target_folder / SEARCHES
         files.write_bytes(target, content)
         written.append(target)
     return written

@@ -47,7 +47,9 @@ def list_works(plan: Sequence[str], *flags: str) -> list[Workload]:
     for pattern in plan:
         paths = FLAGFILES.glob(f"{pattern}{SUFFIX}")
         shipped = sorted(map(str, paths))
-        for file in shipped or [pattern]:
+        if not shipped:
+            shipped = [pattern]
+        for file in shipped:
             _, _, name = file.rpartition("/")
             arguments = [f"--flagfile={file}", *flags]
             works.append(make_work(name, arguments))
@@ -83,7 +85,8 @@ def run_all(works: Sequence[Workload], options: SchedulerOptions) -> list[str]:
     for number, work in enumerate(works, 1):
         name = work.folder.name
         print(f"{work.kind} {name} ({number} of {count})", flush=True)
-        for line in run_missing(work, options):
+        failed = run_missing(work, options)
+        for line in failed:
             failures.append(f"{name} {line}")
     return failures
 
@@ -93,7 +96,9 @@ def describe_plan(works: Sequence[Workload]) -> str:
     rows = [["part", "items", "finished"]]
     for work in works:
         count = len(work.items)
-        finished = count - len(work.list_missing())
-        row = [work.folder.name, str(count), str(finished)]
+        num_missing = len(work.list_missing())
+        finished = count - num_missing
+        name = work.folder.name
+        row = [name, str(count), str(finished)]
         rows.append(row)
     return format_rows(rows)

@@ -227,6 +227,9 @@ def test_settings_of_a_description_are_checked() -> None:
         tfcomp.describe_run("smoke", width=0)
     with pytest.raises(RunError, match="did you mean depth"):
         tfcomp.describe_run("smoke", deptth=2)
+    for flag in ("dataset", "model", "encoding"):
+        with pytest.raises(ConfigError, match=f"{flag} must be one of"):
+            tfcomp.describe_run("smoke", **{flag: "cnnn"})
 
 
 def test_documented_pytorch_decoder(working_folder: Path) -> None:

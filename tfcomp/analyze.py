@@ -12,6 +12,7 @@ volumes, tuning, interpolation) to the metrics.json of every run in place of a
 report. Sweeps are searched for runs, and measured runs are skipped.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.metrics.registry import is_measured
 from tfcomp.report.verbalize import is_hash, name_runs, to_file_name
 from tfcomp.storage.files import check_folder, make_folder
-from tfcomp.storage.run_folder import check_run, find_runs, match_paths
+from tfcomp.storage.run_folder import check_run, find_runs
 
 MAX_LETTERS = 80  # of all names in the name of a folder
 FLAGS = {
@@ -132,10 +133,14 @@ def _find_runs(text: str) -> list[Path]:
 
     paths: list[Path] = []
     for pattern in split_paths(text):
-        if "*" in pattern:
-            paths += map(Path, match_paths(pattern, "run"))
-        else:  # which `check_run` refuses if it does not exist
-            paths.append(Path(pattern).expanduser())
+        path = Path(pattern).expanduser()
+        is_pattern = not set(pattern).isdisjoint("*?[")
+        if is_pattern and not os.path.lexists(path):
+            paths += find_runs([pattern], "run")
+        else:  # `check_run` says what it lacks
+            paths.append(path)
+    if not paths:
+        raise ConfigError("run", "must match at least one finished run", text)
     places = set(map(Path.resolve, paths))
     if len(places) < len(paths):
         raise ConfigError("run", "must name different runs", text)

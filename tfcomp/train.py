@@ -8,11 +8,11 @@ training with the same `--examples_dir` then reads the same bits.
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from absl import flags
@@ -24,14 +24,23 @@ from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_config
 from tfcomp.datasets import Dataset, notes
-from tfcomp.models.registry import AXES, check_config, limit_threads
+from tfcomp.models.registry import (
+    AXES,
+    check_config,
+    check_parts,
+    limit_threads,
+)
 from tfcomp.report.verbalize import describe_baselines, describe_scores
 from tfcomp.storage.files import (
     check_folder,
     check_run_folders,
     list_versions,
 )
-from tfcomp.storage.run_folder import find_finished, select_scores
+from tfcomp.storage.run_folder import (
+    FLAGS_FILE,
+    find_finished,
+    select_scores,
+)
 
 if TYPE_CHECKING:
     from tfcomp.report.model_report import ModelReport
@@ -103,7 +112,9 @@ def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
         >>> config.model.depth, config.data.region
         (2, 'square:6-22')
     """
-    return parse_config(format_arguments(flagfiles, settings))
+    config = parse_config(format_arguments(flagfiles, settings))
+    check_parts(config)
+    return config
 
 
 def train_run(
@@ -182,9 +193,9 @@ def run_training(
     if finished:
         return finished
 
-    if config.resume and not os.path.exists(config.run_dir):
-        note = f"note: nothing to resume at {config.run_dir}, a new run begins"
-        print(note, file=sys.stderr)
+    if config.resume and not Path(config.run_dir, FLAGS_FILE).exists():
+        note = f"note: nothing to resume at {config.run_dir} (--log_dir and"
+        print(f"{note} --run_name), a new run begins", file=sys.stderr)
     limit_threads(config)
     with start_tensorflow():
         from tfcomp.training.experiment import train_and_evaluate

@@ -17,7 +17,13 @@ SEEDS = range(100, 120)
 
 
 def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
-    """Reads the alignment, additive less radial kernel."""
+    """Reads the alignment, additive less radial kernel.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+    """
     additive = evidence.score(runs, "alignment_additive_best", when)
     return additive - evidence.score(runs, "alignment_radial_best", when)
 

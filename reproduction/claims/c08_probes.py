@@ -21,7 +21,13 @@ Untrained networks are not scored.
 
 
 def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
-    """Reads R² at the last hidden stage less that at the first."""
+    """Reads R² at the last hidden stage less that at the first.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+    """
     stages = evidence.stages(runs, "probe_r2_ood", when)
     hidden = stages.drop(columns=["code", "image"])
     return hidden.iloc[:, -1] - hidden["stage_0"]

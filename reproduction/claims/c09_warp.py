@@ -23,7 +23,13 @@ that are corrected for contrast are missing.
 
 
 def warp(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.DataFrame:
-    """Reads |log V - its ID median|, OOD less ID, of stages after the code."""
+    """Reads |log V - its ID median|, OOD less ID, of stages after the code.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+    """
     name = "log_volume_median_deviation"
     outside = evidence.stages(runs, f"{name}_ood", when)
     inside = evidence.stages(runs, f"{name}_id", when)
@@ -33,14 +39,26 @@ def warp(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.DataFrame:
 def read_late(
     evidence: Evidence, runs: pd.DataFrame, when: str = "end"
 ) -> pd.Series:
-    """Reads the mean warp of the later half of the stages."""
+    """Reads the mean warp of the later half of the stages.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+    """
     stages = warp(evidence, runs, when)
     late = stages.shape[1] // 2
     return stages.iloc[:, late:].mean(axis=1)
 
 
 def read_trend(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
-    """Reads the rank correlation of warp and stage."""
+    """Reads the rank correlation of warp and stage.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+    """
     stages = warp(evidence, runs, when)
     order = pd.Series(range(stages.shape[1]), stages.columns)
     return stages.T.corrwith(order, method="spearman")

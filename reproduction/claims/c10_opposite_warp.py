@@ -30,7 +30,12 @@ change from stage to stage: CNNs have {rows[16].number.mean:+.2f},
 
 
 def read(evidence: Evidence, runs: pd.DataFrame) -> pd.DataFrame:
-    """Reads log-volume, OOD less ID, less that of the code, of each stage."""
+    """Reads log-volume, OOD less ID, less that of the code, of each stage.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+    """
     outside = evidence.stages(runs, "log_volume_median_ood")
     shift = outside - evidence.stages(runs, "log_volume_median_id")
     return shift.sub(shift["code"], axis=0).drop(columns="code")
@@ -67,9 +72,19 @@ def judge(evidence: Evidence) -> Iterator[Row]:
 
 
 def compare_signs(
-    part: str, values: pd.Series, others: pd.Series, runs: pd.DataFrame
+    part: str,
+    values: pd.Series,
+    others: pd.Series,
+    runs: pd.DataFrame,
 ) -> Row:
-    """Judges that MLPs have the sign that CNNs do not have."""
+    """Judges that MLPs have the sign that CNNs do not have.
+
+    Args:
+        part: The part of the claim.
+        values: Numbers of MLPs, by seed.
+        others: Numbers of CNNs, by seed.
+        runs: The MLPs that were tried.
+    """
     sign = ">" if others.mean() < 0 else "<"
     row = judge_number(
         part=part,

@@ -26,7 +26,14 @@ def composes(
     accuracy: float = 0.95,
     error: float = 0.1,
 ) -> pd.Series:
-    """Reads 1 for each run that composes, and 0 for others, by seed."""
+    """Reads 1 for each run that composes, and 0 for others, by seed.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        accuracy: Position accuracy in OOD that is exceeded.
+        error: Relative MSE in OOD that is not reached.
+    """
     in_place = evidence.score(runs, "ood/position_accuracy") > accuracy
     is_right = evidence.score(runs, "ood/relative_mse") < error
     is_fitted = evidence.score(runs, "id/relative_mse") < 0.05

@@ -58,18 +58,31 @@ def compare(
     better: str,
     is_fitted: bool,
 ) -> Row:
-    """Judges the ratio of errors of two settings at equal seeds."""
+    """Judges the ratio of errors of two settings at equal seeds.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: Runs by the name of their penalties.
+        subset: `id` or `ood`.
+        worse: The name of the setting above the line.
+        better: The name of the setting below it.
+        is_fitted: Whether fitted runs alone count.
+    """
     errors = []
     for name in (worse, better):
-        chosen = evidence.fitted(runs[name]) if is_fitted else runs[name]
-        errors.append(evidence.score(chosen, f"{subset}/mse"))
-    words = "" if is_fitted else ", all networks"
+        networks = runs[name]
+        if is_fitted:
+            networks = evidence.fitted(networks)
+        errors.append(evidence.score(networks, f"{subset}/mse"))
+    ratios = errors[0] / errors[1]
+    logs = ratios.map(math.log10, na_action="ignore")
+    words = ", all networks"
+    if is_fitted:
+        words = ""
     return judge_number(
         part=f"{worse} over {better}{words}",
         quantity=f"log10 ratio of {subset.upper()} MSE",
-        values=(errors[0] / errors[1])
-        .map(math.log10, na_action="ignore")
-        .dropna(),
+        values=logs.dropna(),
         bound="> 0",
         tried=len(runs[worse]),
         shown=is_fitted and subset == "ood",

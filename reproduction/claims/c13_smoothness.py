@@ -23,7 +23,12 @@ Mean over stages, fitted networks without a dead stage.
 
 
 def is_alive(evidence: Evidence, runs: pd.DataFrame) -> np.ndarray:
-    """Reads whether no stage of a run has dead units alone."""
+    """Reads whether no stage of a run has dead units alone.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+    """
     dead = evidence.stages(runs, "dead_fraction").max(axis=1)
     return (dead < 1).to_numpy()
 
@@ -31,7 +36,13 @@ def is_alive(evidence: Evidence, runs: pd.DataFrame) -> np.ndarray:
 def read_spread(
     evidence: Evidence, runs: pd.DataFrame, name: str = NAMES["all"]
 ) -> pd.Series:
-    """Reads the sd of log-volumes over points, as a mean over stages."""
+    """Reads the sd of log-volumes over points, as a mean over stages.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        name: The metric of stages, one of `NAMES`.
+    """
     stages = evidence.stages(runs, name).drop(columns="code")
     return stages.mean(axis=1)
 
@@ -42,9 +53,9 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     for points, name in NAMES.items():
         means = []
         for penalties in ("none", "both"):
-            chosen = evidence.fitted(runs[penalties])
-            chosen = chosen[is_alive(evidence, chosen)]
-            means.append(read_spread(evidence, chosen, name))
+            fitted = evidence.fitted(runs[penalties])
+            fitted = fitted[is_alive(evidence, fitted)]
+            means.append(read_spread(evidence, fitted, name))
         yield judge_number(
             part=f"none less both, {points} points",
             quantity="sd of log-volume",

@@ -42,12 +42,18 @@ def judge(evidence: Evidence) -> Iterator[Row]:
 
 
 def judge_slope(searches: pd.DataFrame, part: str, shown: bool) -> Row:
-    """Reports the power law of searches, and other laws that fit as well."""
+    """Reports the power law of searches, and other laws that fit as well.
+
+    Args:
+        searches: Rows of threshold searches.
+        part: The part of the claim.
+        shown: Whether the page has the row.
+    """
     means, law = fit_law(searches)
     sizes = np.array([mean.size for mean in means], float)
     counts = np.array([mean.mean for mean in means])
     errors = fit_laws(sizes, counts)
-    fits = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
+    fits = [f"{name} {error:.3f}" for name, error in errors.items()]
     number = Interval()
     if law is not None and law.low is not None and law.high is not None:
         number = Interval(law.slope, law.low, law.high, len(means))
@@ -60,24 +66,31 @@ def judge_slope(searches: pd.DataFrame, part: str, shown: bool) -> Row:
         holds="open",
         specific="-",
         shown=shown,
-        note=fits,
+        note=", ".join(fits),
     )
 
 
 def fit_laws(sizes: np.ndarray, counts: np.ndarray) -> dict[str, float]:
-    """Fits N^p and a + b N^k; returns their relative errors (RMS)."""
+    """Fits N^p and a + b N^k; returns their relative errors (RMS).
+
+    Args:
+        sizes: Sizes of grids, [n].
+        counts: Examples that these need, [n].
+    """
     slope, constant = np.polyfit(np.log(sizes), np.log(counts), 1)
     power = np.exp(constant) * sizes**slope
-    fitted = {f"N^{slope:.1f}": power}
+    laws = {f"N^{slope:.1f}": power}
+    ones = np.ones_like(sizes)
     for exponent in POWERS:
-        terms = np.stack([np.ones_like(sizes), sizes**exponent], axis=1)
+        terms = np.stack([ones, sizes**exponent], axis=1)
         # Weighted, so that relative errors are the least.
         weighted = terms / counts[:, None]
-        weights, *_ = np.linalg.lstsq(
-            weighted, np.ones_like(counts), rcond=None
-        )
-        fitted[f"a+bN^{exponent}"] = terms @ weights
-    return {
-        law: float(np.sqrt(np.mean((values / counts - 1) ** 2)))
-        for law, values in fitted.items()
-    }
+        solution = np.linalg.lstsq(weighted, ones, rcond=None)
+        laws[f"a+bN^{exponent}"] = terms @ solution[0]
+
+    errors = {}
+    for law, values in laws.items():
+        residual = values / counts - 1
+        mean_square = np.mean(residual**2)
+        errors[law] = float(np.sqrt(mean_square))
+    return errors

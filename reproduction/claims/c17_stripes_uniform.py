@@ -28,7 +28,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     striped = evidence.placed(evidence.select(**flags, seed=SEEDS))
     runs = evidence.select(**BUMPS_ALONE, **precision, seed=SEEDS)
     alone = evidence.fitted(runs)
-    warps = [read_late(evidence, chosen) for chosen in (alone, striped)]
+    warps = [read_late(evidence, networks) for networks in (alone, striped)]
     yield judge_number(
         part="difference",
         quantity="|log V - ID median|, OOD less ID, late stages",

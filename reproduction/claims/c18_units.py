@@ -24,7 +24,12 @@ all].number.mean:.2f}.
 
 
 def read_last(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
-    """Reads products less sums at the last hidden stage."""
+    """Reads products less sums at the last hidden stage.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+    """
     stages = evidence.stages(runs, "product_less_sum")
     return stages.drop(columns=["code", "image"]).iloc[:, -1]
 
@@ -32,7 +37,13 @@ def read_last(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
 def rise(
     evidence: Evidence, runs: pd.DataFrame, when: str = "end"
 ) -> pd.Series:
-    """Reads products less sums, last hidden stage less the first."""
+    """Reads products less sums, last hidden stage less the first.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+    """
     stages = evidence.stages(runs, "product_less_sum", when)
     hidden = stages.drop(columns=["code", "image"])
     return hidden.iloc[:, -1] - hidden["stage_0"]
@@ -41,8 +52,8 @@ def rise(
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     flags = STRIPES | SHORT | {"precision": "float32"}
-    every = flags | {"num_bumps": 784, "train_all": True}
-    trained = evidence.placed(evidence.select(**every, seed=ALL_SEEDS))
+    all_flags = flags | {"num_bumps": 784, "train_all": True}
+    trained = evidence.placed(evidence.select(**all_flags, seed=ALL_SEEDS))
     for count in COUNTS:
         runs = evidence.select(**flags, num_bumps=count, seed=SEEDS)
         placed = evidence.placed(runs)

@@ -23,7 +23,12 @@ composes in {rows[1].number.mean:.0%} of the seeds: it is not the rank alone.
 
 
 def read_rank(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
-    """Reads the mean effective rank of both factors."""
+    """Reads the mean effective rank of both factors.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+    """
     first = evidence.score(runs, "embeddings/x/effective_rank")
     second = evidence.score(runs, "embeddings/y/effective_rank")
     return (first + second) / 2
@@ -32,7 +37,9 @@ def read_rank(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     runs = select_penalties(evidence, SEEDS)
-    ranks = {name: read_rank(evidence, chosen) for name, chosen in runs.items()}
+    ranks = {
+        name: read_rank(evidence, networks) for name, networks in runs.items()
+    }
     yield judge_number(
         part="none less both",
         quantity="effective rank",

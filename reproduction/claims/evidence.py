@@ -94,7 +94,12 @@ class Evidence:
             raise ValueError(f"runs of several settings match: {studies}")
         return runs.drop_duplicates("seed").sort_values("seed")
 
-    def score(self, runs: DataFrame, path: str, when: str = "end") -> Series:
+    def score(
+        self,
+        runs: DataFrame,
+        path: str,
+        when: str = "end",
+    ) -> Series:
         """Reads a number of each run, by seed; NaN where a run lacks it.
 
         Args:
@@ -111,7 +116,10 @@ class Evidence:
         return values.set_axis(runs["seed"])
 
     def stages(
-        self, runs: DataFrame, name: str, when: str = "end"
+        self,
+        runs: DataFrame,
+        name: str,
+        when: str = "end",
     ) -> DataFrame:
         """Reads a number of every stage, in the order of the stages.
 
@@ -137,11 +145,19 @@ class Evidence:
         return by_stage.set_axis(runs["seed"], axis=0)
 
     def fitted(self, runs: DataFrame) -> DataFrame:
-        """Keeps the runs that fit: ID relative MSE below .05."""
+        """Keeps the runs that fit: ID relative MSE below .05.
+
+        Args:
+            runs: Rows of `select`.
+        """
         return runs[(self.score(runs, "id/relative_mse") < 0.05).to_numpy()]
 
     def placed(self, runs: DataFrame) -> DataFrame:
-        """Keeps the runs with more than 95 % of ID peaks in place."""
+        """Keeps the runs with more than 95 % of ID peaks in place.
+
+        Args:
+            runs: Rows of `select`.
+        """
         # From stripes alone a network draws a plus and not a bump: its error on
         # bumps is large however well it is trained.
         placed = self.score(runs, "id/position_accuracy") > 0.95

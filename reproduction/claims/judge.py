@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 MIN_SEEDS = 3
 MIN_FITTED = 0.5  # share of the runs that were tried
-ALL, UNTRAINED = "trained on all", "untrained"
+ALL = "trained on all"
+UNTRAINED = "untrained"
 ESTIMATORS = {
     "mean": seed_statistics.estimate_mean,
     "geometric mean": seed_statistics.estimate_geometric,
@@ -117,20 +118,32 @@ def judge(
         shown: False for rows of the CSV file alone.
         missing: A control that the evidence lacks; `specific` is then open.
     """
-    tried = len(values) if tried is None else tried
+    if tried is None:
+        tried = len(values)
     number = estimate(values, by, limits)
-    holds = compare(number, bound) if bound else "-"
+    holds = "-"
+    if bound:
+        holds = compare(number, bound)
     if len(values) < MIN_FITTED * tried:
         holds = "open"
-    found = {}
+
+    samples = {"networks": values}
+    compared: dict[str, Control] = {}
     for name, sample in (controls or {}).items():
-        difference = subtract(values, sample, by, is_paired=name != ALL)
-        found[name] = Control(estimate(sample, by, limits), difference)
-    specific = judge_specific(found, bound) if bound and found else "-"
+        samples[name] = sample
+        compared[name] = Control(
+            number=estimate(sample, by, limits),
+            difference=subtract(values, sample, by, is_paired=name != ALL),
+        )
+    specific = "-"
+    if bound and compared:
+        specific = judge_specific(compared, bound)
     if missing and not specific.startswith("no"):
         specific = "open"
-        note = "; ".join(filter(None, [note, f"missing: {missing}"]))
-    samples = {"networks": values, **(controls or {})}
+        lack = f"missing: {missing}"
+        if note:
+            lack = f"{note}; {lack}"
+        note = lack
     return Row(
         part=part,
         quantity=quantity,
@@ -139,7 +152,7 @@ def judge(
         tried=tried,
         holds=holds,
         specific=specific,
-        controls=found,
+        controls=compared,
         samples=samples,
         note=note,
         shown=shown,
@@ -147,7 +160,13 @@ def judge(
 
 
 def open_row(part: str, quantity: str, missing: str) -> Row:
-    """Makes the row of a quantity that the evidence lacks."""
+    """Makes the row of a quantity that the evidence lacks.
+
+    Args:
+        part: The part of the claim.
+        quantity: What is judged.
+        missing: What the evidence lacks.
+    """
     return Row(
         part=part,
         quantity=quantity,
@@ -162,67 +181,129 @@ def open_row(part: str, quantity: str, missing: str) -> Row:
 
 
 def estimate(values: Series, by: str, limits: Limits = REAL) -> Interval:
-    """Estimates a number over seeds; unknown if one of them lacks it."""
+    """Estimates a number over seeds; unknown if one of them lacks it.
+
+    Args:
+        values: Numbers by seed; NaN where a seed has none.
+        by: A name of `ESTIMATORS`.
+        limits: Range of the numbers; the interval stays inside.
+    """
     numbers: dict[int, float | None] = {}
     for seed, value in zip(values.index, values.tolist(), strict=True):
-        numbers[seed] = None if math.isnan(value) else value
-    found = ESTIMATORS[by](numbers, limits)
-    if found is None:
+        numbers[seed] = value
+        if math.isnan(value):
+            numbers[seed] = None
+
+    make_estimate = ESTIMATORS[by]
+    statistics = make_estimate(numbers, limits)
+    if statistics is None:
         return Interval()
-    low = math.nan if found.low is None else found.low
-    high = math.nan if found.high is None else found.high
-    return Interval(found.mean, low, high, found.count)
+    low = math.nan
+    if statistics.low is not None:
+        low = statistics.low
+    high = math.nan
+    if statistics.high is not None:
+        high = statistics.high
+    return Interval(
+        mean=statistics.mean,
+        low=low,
+        high=high,
+        n=statistics.count,
+    )
 
 
 def compare(number: Interval, bound: str) -> str:
-    """Answers if the whole interval meets a bound: yes, no or open."""
+    """Answers if the whole interval meets a bound: yes, no or open.
+
+    Args:
+        number: The number with its interval.
+        bound: A sign and a limit, as `> 0`.
+    """
     sign, text = bound.split()
     limit = float(text)
     if number.n < MIN_SEEDS:
         return "open"
-    above, below = number.low > limit, number.high < limit
+
     if sign == ">":
-        return "yes" if above else "no" if number.high <= limit else "open"
-    return "yes" if below else "no" if number.low >= limit else "open"
+        is_beyond = number.low > limit
+        is_outside = number.high <= limit
+    else:
+        is_beyond = number.high < limit
+        is_outside = number.low >= limit
+    if is_beyond:
+        return "yes"
+    if is_outside:
+        return "no"
+    return "open"
 
 
 def subtract(
-    values: Series, control: Series, by: str, is_paired: bool
+    values: Series,
+    control: Series,
+    by: str,
+    is_paired: bool,
 ) -> Interval:
-    """Estimates values less a control's values, with a 95 % interval."""
+    """Estimates values less a control's values, with a 95 % interval.
+
+    Args:
+        values: Numbers by seed.
+        control: Numbers of the control, by seed.
+        by: A name of `ESTIMATORS`.
+        is_paired: Whether equal seeds are compared.
+    """
     from scipy import stats
 
-    first, second = values.dropna(), control.dropna()
+    first = values.dropna()
+    second = control.dropna()
     if by == "geometric mean":
-        first, second = np.log10(first), np.log10(second)
+        first = np.log10(first)
+        second = np.log10(second)
     if is_paired:
-        return estimate((first - second).dropna(), "mean")
+        differences = first - second
+        return estimate(differences.dropna(), "mean")
     if min(len(first), len(second)) < MIN_SEEDS:
         return Interval()
+
     difference = float(first.mean() - second.mean())
-    n = len(first) + len(second)
-    if first.std() == 0 and second.std() == 0:
-        return Interval(difference, difference, difference, n)
-    # Welch's interval for samples of different spread.
-    errors = [sample.var() / len(sample) for sample in (first, second)]
-    weights = [
-        error**2 / (len(sample) - 1)
-        for error, sample in zip(errors, (first, second), strict=True)
-    ]
-    freedom = sum(errors) ** 2 / sum(weights)
-    width = float(stats.t.ppf(0.975, freedom) * math.sqrt(sum(errors)))
-    return Interval(difference, difference - width, difference + width, n)
+    width = 0.0
+    if first.std() != 0 or second.std() != 0:
+        # Welch's interval for samples of different spread.
+        errors = []
+        weights = []
+        for sample in (first, second):
+            count = len(sample)
+            error = sample.var() / count
+            errors.append(error)
+            weights.append(error**2 / (count - 1))
+        freedom = sum(errors) ** 2 / sum(weights)
+        quantile = stats.t.ppf(0.975, freedom)
+        width = float(quantile * math.sqrt(sum(errors)))
+    return Interval(
+        mean=difference,
+        low=difference - width,
+        high=difference + width,
+        n=len(first) + len(second),
+    )
 
 
 def judge_specific(controls: Mapping[str, Control], bound: str) -> str:
-    """Answers if the networks differ from all controls on the claimed side."""
-    zero = f"{bound.split()[0]} 0"
-    alike, is_open = [], False
+    """Answers if the networks differ from all controls on the claimed side.
+
+    Args:
+        controls: Controls by name.
+        bound: The claimed side, as `> 0`.
+    """
+    sign, _ = bound.split()
+    alike = []
+    is_open = False
     for name, control in controls.items():
-        if min(control.number.n, control.difference.n) < MIN_SEEDS:
+        count = min(control.number.n, control.difference.n)
+        if count < MIN_SEEDS:
             is_open = True
-        elif compare(control.difference, zero) != "yes":
+        elif compare(control.difference, f"{sign} 0") != "yes":
             alike.append(name)
     if alike:
         return f"no: {', '.join(alike)}"
-    return "open" if is_open else "yes"
+    if is_open:
+        return "open"
+    return "yes"

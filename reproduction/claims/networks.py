@@ -62,12 +62,18 @@ BUMPS_ALONE = BUMPS | {"model": "cnn", "region": "corner:14", **LONG}
 def select_penalties(
     evidence: Evidence, seeds: range, region: str = CORNER
 ) -> dict[str, DataFrame]:
-    """Selects low-rank networks by the name of their penalties."""
-    found = {}
+    """Selects low-rank networks by the name of their penalties.
+
+    Args:
+        evidence: The runs and their numbers.
+        seeds: The seeds of the networks.
+        region: The region that was held out.
+    """
+    networks = {}
     for name, weights in PENALTIES.items():
         flags = LOW_RANK | weights | {"region": region}
-        found[name] = evidence.select(**flags, seed=seeds)
-    return found
+        networks[name] = evidence.select(**flags, seed=seeds)
+    return networks
 
 
 def read_score(path: str) -> Reader:

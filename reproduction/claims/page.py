@@ -17,7 +17,8 @@ from tfcomp.storage.files import make_folder, write_csv, write_text
 
 FOLDER = Path(__file__).parent
 TEMPLATE = FOLDER / "results.md"
-PAGE, TABLE = "results.md", "claims.csv"
+PAGE = "results.md"
+TABLE = "claims.csv"
 HEAD = (
     "claim",
     "quantity",
@@ -54,10 +55,9 @@ def judge_claims(evidence: Evidence) -> list[Row]:
     rows = []
     for claim in list_claims():
         name = get_name(claim)
-        rows += [
-            dataclasses.replace(row, claim=name)
-            for row in claim.judge(evidence)
-        ]
+        for row in claim.judge(evidence):
+            named = dataclasses.replace(row, claim=name)
+            rows.append(named)
     return rows
 
 
@@ -77,15 +77,19 @@ def write_report(evidence: Evidence, output: str | Path) -> list[Row]:
 
 def render_page(rows: Sequence[Row]) -> str:
     """Returns the page of results in Markdown."""
-    lines = [_join(HEAD), _join(["---"] * len(HEAD))]
+    rule = ["---"] * len(HEAD)
+    lines = [_join(HEAD), _join(rule)]
     notes = []
     for claim in list_claims():
-        own_rows = [row for row in rows if row.claim == get_name(claim)]
+        name = get_name(claim)
+        own_rows = [row for row in rows if row.claim == name]
         lines += _list_lines(claim, own_rows)
         notes += _list_notes(claim, own_rows)
 
     text = TEMPLATE.read_text("utf-8")
-    return text.format(table="\n".join(lines), notes="\n\n".join(notes))
+    table = "\n".join(lines)
+    paragraphs = "\n\n".join(notes)
+    return text.format(table=table, notes=paragraphs)
 
 
 def _list_lines(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
@@ -107,13 +111,20 @@ def _list_notes(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
     note = getattr(claim, "NOTE", "")
     if not note or not rows:
         return []
-    place = read_docstring(claim)[1]
+    name = get_name(claim)
+    _, place, _ = read_docstring(claim)
     place = place[0].lower() + place[1:]
-    return [f"**{get_name(claim)}** ({place}). {fill_note(note, rows)}"]
+    text = fill_note(note, rows)
+    return [f"**{name}** ({place}). {text}"]
 
 
 def fill_note(note: str, rows: Sequence[Row]) -> str:
-    """Fills numbers of rows into a text; - for those that are missing."""
+    """Fills numbers of rows into a text; - for those that are missing.
+
+    Args:
+        note: A text with places for `rows`.
+        rows: The rows of a claim.
+    """
     try:
         text = " ".join(note.split()).format(rows=rows)
         return re.sub(r"[-+]?\bnan%?", "–", text)
@@ -129,18 +140,24 @@ def _join(cells: Sequence[str]) -> str:
 def _format_row(row: Row) -> list[str]:
     controls = dict(row.controls)
     trained = controls.pop(ALL, None)
-    others = [
-        _format_control(name, control) for name, control in controls.items()
-    ]
+    trained_text = ""
+    if trained is not None:
+        trained_text = _format_control(ALL, trained)
+    others = []
+    for name, control in controls.items():
+        others.append(_format_control(name, control))
+    holds = row.holds
+    if row.bound:
+        holds = f"{holds} ({row.bound})"
     number = format_interval(row.number)
     if number and row.number.n < row.tried:
         number += f" of {row.tried}"
     return [
         f"{row.part}: {row.quantity}",
         number,
-        "" if trained is None else _format_control(ALL, trained),
+        trained_text,
         "; ".join(others),
-        f"{row.holds} ({row.bound})" if row.bound else row.holds,
+        holds,
         row.specific,
     ]
 
@@ -149,7 +166,9 @@ def _format_control(name: str, control: Control) -> str:
     if not control.number.n:
         return "no fitted runs"
     text = f"{format_number(control.number.mean)}, n = {control.number.n}"
-    return text if name in (ALL, UNTRAINED) else f"{name}: {text}"
+    if name in (ALL, UNTRAINED):
+        return text
+    return f"{name}: {text}"
 
 
 def format_interval(number: Interval) -> str:
@@ -158,14 +177,17 @@ def format_interval(number: Interval) -> str:
         return ""
     text = format_number(number.mean)
     if not math.isnan(number.low):
-        ends = map(format_number, (number.low, number.high))
-        text += f" [{', '.join(ends)}]"
+        low = format_number(number.low)
+        high = format_number(number.high)
+        text += f" [{low}, {high}]"
     return f"{text}, n = {number.n}"
 
 
 def format_number(value: float) -> str:
     """Formats a number with three decimals, or four digits if it is large."""
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:.4g}"
+    if abs(value) < 100:
+        return f"{value:.3f}"
+    return f"{value:.4g}"
 
 
 def list_cells(row: Row) -> dict[str, Any]:
@@ -181,8 +203,13 @@ def list_cells(row: Row) -> dict[str, Any]:
         "specific": row.specific,
     }
     kinds: dict[str, Control] = {}
+    others = []
     for name, control in row.controls.items():
-        kinds["trained_on_all" if name == ALL else "control"] = control
+        if name == ALL:
+            kinds["trained_on_all"] = control
+        else:
+            kinds["control"] = control
+            others.append(name)
     for kind in ("trained_on_all", "control"):
         control = kinds.get(kind, Control(Interval(), Interval()))
         cells[kind] = control.number.mean
@@ -190,10 +217,9 @@ def list_cells(row: Row) -> dict[str, Any]:
         for end in ("mean", "low", "high"):
             value = getattr(control.difference, end)
             cells[f"less_{kind}_{end}"] = value
-    others = [name for name in row.controls if name != ALL]
     cells["control_is"] = ", ".join(others)
     cells["note"] = row.note
-    return {
-        name: None if isinstance(cell, float) and math.isnan(cell) else cell
-        for name, cell in cells.items()
-    }
+    for name, cell in cells.items():
+        if isinstance(cell, float) and math.isnan(cell):
+            cells[name] = None
+    return cells

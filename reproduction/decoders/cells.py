@@ -47,27 +47,33 @@ def read_table(results: Results) -> pd.DataFrame:
     if "sprite_shapes" in table:
         is_copied &= table["sprite_shapes"] != DISTINCT
     is_control = table["train_all"].astype(bool)
-    table = table[~is_copied & ~is_control].copy()
+    is_kept = ~is_copied & ~is_control
+    table = table[is_kept].copy()
     if table.empty:
         return table
 
     is_composed = table["dataset"] == "composed"
-    data = table["dataset"].where(~is_composed, table["composition"])
-    table["split"] = data + " " + table["region"]
+    composition = table["composition"]
+    data = table["dataset"].where(~is_composed, composition)
+    region = table["region"]
+    table["split"] = data + " " + region
     table["family"] = data
     certified = "certificate/1/certified"
     if certified in table:
-        is_open = (data == "sprites") & (table[certified] < 1)
+        is_sprite = data == "sprites"
+        is_open = is_sprite & (table[certified] < 1)
         table.loc[is_open, "family"] = UNDETERMINED
 
-    images = [table[name] for name in ("split", *IMAGE_FLAGS)]
+    names = ["split", *IMAGE_FLAGS]
+    images = [table[name] for name in names]
     for subset in ("id", "ood"):
         # Runs that lack R² have it from their error and from the error of the
         # mean image, which other runs on the same images recorded.
         error = table[f"{subset}/relative_mse"]
         r2 = table[f"r2/{subset}"]
         mean_errors = error / (1 - r2)
-        mean_error = mean_errors.groupby(images).transform("median")
+        groups = mean_errors.groupby(images)
+        mean_error = groups.transform("median")
         missing = 1 - error / mean_error
         table[f"r2/{subset}"] = r2.fillna(missing)
     table["mean_error"] = mean_error
@@ -82,24 +88,25 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     keys = ["family", "split", *IMAGE_FLAGS]
-    for (family, split, *_), runs in table.groupby(keys, dropna=False):
+    groups = table.groupby(keys, dropna=False)
+    for (family, split, *_), runs in groups:
         predictors = read_predictors(runs)
         bound = predictors.max()
-        for decoder, own in runs.groupby("model"):
-            own = keep_setting(own)
-            fitted = select_fitted(own)
+        for decoder, decoder_runs in runs.groupby("model"):
+            setting_runs = keep_setting(decoder_runs)
+            fitted = select_fitted(setting_runs)
             number = estimate(fitted["r2/ood"], "mean", AT_MOST_ONE)
             answer = decide(
                 number,
                 bound,
-                tried=len(own),
+                tried=len(setting_runs),
                 fitted=len(fitted),
             )
             row = {
                 "family": family,
                 "split": split,
                 "decoder": decoder,
-                "runs": len(own),
+                "runs": len(setting_runs),
                 "fitted": len(fitted),
                 "r2": number.mean,
                 "low": number.low,
@@ -114,15 +121,17 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
 
 def keep_setting(runs: pd.DataFrame) -> pd.DataFrame:
     """Keeps the setting with the most runs, in the order of seeds."""
-    setting = runs["setting"].mode().iloc[0]
-    is_kept = runs["setting"] == setting
-    return runs[is_kept].sort_values("seed")
+    settings = runs["setting"].mode()
+    is_kept = runs["setting"] == settings.iloc[0]
+    kept_runs = runs[is_kept]
+    return kept_runs.sort_values("seed")
 
 
 def select_fitted(runs: pd.DataFrame) -> pd.DataFrame:
     """Keeps the runs that fit, by seed."""
     is_fitted = runs["r2/id"] > MIN_ID_R2
-    return runs[is_fitted].set_index("seed")
+    fitted = runs[is_fitted]
+    return fitted.set_index("seed")
 
 
 def read_predictors(runs: pd.DataFrame) -> pd.Series:
@@ -130,15 +139,23 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
 
     The mean of the held-out images, which has 0, is one of them.
     """
-    errors = runs.filter(regex="^references/[^/]*/ood$").mean()
-    r2 = 1 - errors / runs["mean_error"].mean()
-    names = r2.index.str.split("/").str[1]
+    errors = runs.filter(regex="^references/[^/]*/ood$")
+    mean_errors = errors.mean()
+    mean_error = runs["mean_error"].mean()
+    r2 = 1 - mean_errors / mean_error
+    parts = r2.index.str.split("/")
+    names = parts.str[1]
     predictors = r2.set_axis(names).dropna()
     predictors["held_out_mean"] = 0.0
     return predictors
 
 
-def decide(number: Interval, bound: float, tried: int, fitted: int) -> str:
+def decide(
+    number: Interval,
+    bound: float,
+    tried: int,
+    fitted: int,
+) -> str:
     """Answers if a decoder composes: yes, no, open, or not fitted.
 
     Args:
@@ -166,18 +183,23 @@ def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         seeds fit on all splits of the family.
     """
     families = []
-    for (family, decoder), splits in rows.groupby(["family", "decoder"]):
+    groups = rows.groupby(["family", "decoder"])
+    for (family, decoder), splits in groups:
         is_family = table["family"] == family
         is_decoder = table["model"] == decoder
+        every_run = table[is_family & is_decoder]
         columns = {}
-        for split, runs in table[is_family & is_decoder].groupby("split"):
+        for split, runs in every_run.groupby("split"):
             fitted = select_fitted(keep_setting(runs))
             # Splits were run with different seeds: the first ones are paired.
-            columns[split] = fitted["r2/ood"].reset_index(drop=True)
+            r2 = fitted["r2/ood"]
+            columns[split] = r2.reset_index(drop=True)
         means = pd.DataFrame(columns).mean(axis=1, skipna=False)
-        number = estimate(means.dropna(), "mean", AT_MOST_ONE)
+        means = means.dropna()
+        number = estimate(means, "mean", AT_MOST_ONE)
         if number.n < MIN_SEEDS:
             number = Interval()
+        is_composing = splits["composes"] == "yes"
         row = {
             "family": family,
             "decoder": decoder,
@@ -185,7 +207,7 @@ def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
             "low": number.low,
             "high": number.high,
             "predictor_r2": splits["predictor_r2"].mean(),
-            "composing": (splits["composes"] == "yes").sum(),
+            "composing": is_composing.sum(),
             "splits": len(splits),
         }
         families.append(row)

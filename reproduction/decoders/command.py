@@ -41,7 +41,8 @@ def compare_decoders(settings: dict[str, Any]) -> int:
     from reproduction.decoders import cells, page
     from tfcomp.tables.read import read_finished
 
-    results = read_finished(split_names(settings["runs"]), history=False)
+    patterns = split_names(settings["runs"])
+    results = read_finished(patterns, history=False)
     table = cells.read_table(results)
     if table.empty:
         rule = "must match finished runs without --train_all"
@@ -55,10 +56,13 @@ def compare_decoders(settings: dict[str, Any]) -> int:
         float_format="%.6g",
         lineterminator="\n",
     )
+    text_page = page.render_page(rows, families)
+    picture = page.plot_families(families)
+    page_file = output / "decoders.md"
     write_text(output / "decoders.csv", text)
-    write_text(output / "decoders.md", page.render_page(rows, families))
-    write_bytes(output / "decoders.png", page.plot_families(families))
-    print(f"page  {output / 'decoders.md'}")
+    write_text(page_file, text_page)
+    write_bytes(output / "decoders.png", picture)
+    print(f"page  {page_file}")
     return 0
 
 

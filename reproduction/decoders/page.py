@@ -21,12 +21,14 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
         families: The result of `average_families`.
     """
     names = sorted(set(families["family"]))
-    rule = ["---"] * (len(names) + 1)
-    lines = [["decoder", *names], rule]
+    head = ["decoder", *names]
+    rule = ["---"] * len(head)
+    lines = [head, rule]
     for decoder in list_decoders(families):
         line = [f"`{decoder}`"]
         for family in names:
-            line.append(format_cell(families, family, decoder))
+            cell = format_cell(families, family, decoder)
+            line.append(cell)
         lines.append(line)
 
     last_line = ["best predictor without a network"]
@@ -37,14 +39,19 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
         last_line.append(f"{mean:.2f}")
     lines.append(last_line)
 
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    table_lines = []
+    for line in lines:
+        cells = " | ".join(line)
+        table_lines.append(f"| {cells} |")
+    table = "\n".join(table_lines)
     template = TEMPLATE.read_text("utf-8")
     return template.replace("{table}", table)
 
 
 def list_decoders(families: pd.DataFrame) -> list[str]:
     """Lists decoders, those that compose on most splits first."""
-    counts = families.groupby("decoder")["composing"].sum()
+    groups = families.groupby("decoder")
+    counts = groups["composing"].sum()
     counts = counts.sort_values(ascending=False, kind="stable")
     return list(counts.index)
 
@@ -59,7 +66,8 @@ def format_cell(families: pd.DataFrame, family: str, decoder: str) -> str:
     """
     is_family = families["family"] == family
     is_decoder = families["decoder"] == decoder
-    rows = families[is_family & is_decoder].to_dict("records")
+    matching = families[is_family & is_decoder]
+    rows = matching.to_dict("records")
     if not rows:
         return ""
     (row,) = rows
@@ -93,9 +101,11 @@ def plot_families(families: pd.DataFrame) -> bytes:
     for axes, family in zip(panels, names, strict=True):
         is_family = families["family"] == family
         rows = families[is_family].set_index("decoder")
-        _plot_panel(axes, rows.reindex(decoders))
+        ordered = rows.reindex(decoders)
+        _plot_panel(axes, ordered)
         axes.set_title(family)
-    panels[0].set_yticks(range(len(decoders)), decoders)
+    places = range(len(decoders))
+    panels[0].set_yticks(places, decoders)
     figure.supxlabel("R² of held-out images; line: best predictor")
     return figure_to_png(
         figure,
@@ -106,14 +116,16 @@ def plot_families(families: pd.DataFrame) -> bytes:
 
 def _plot_panel(axes: Axes, rows: pd.DataFrame) -> None:
     """Plots R² with intervals, a row for each decoder."""
-    places = range(len(rows))
+    num_rows = len(rows)
     r2 = rows["r2"].clip(lower=MIN_R2)
     low = rows["low"].clip(lower=MIN_R2)
     high = rows["high"].clip(lower=MIN_R2)
+    below = r2 - low
+    above = high - r2
     axes.errorbar(
         r2,
-        places,
-        xerr=[r2 - low, high - r2],
+        range(num_rows),
+        xerr=[below, above],
         fmt="o",
         markersize=4,
         color="#2166ac",
@@ -126,4 +138,4 @@ def _plot_panel(axes: Axes, rows: pd.DataFrame) -> None:
         zorder=0,
     )
     axes.set_xlim(MIN_R2 - 0.1, 1.1)
-    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_ylim(-0.6, num_rows - 0.4)

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 CODES = ("bump", "ramp")
-COLORS = {"networks": "#b2182b", ALL: "#2166ac", UNTRAINED: "#777777"}
+COLORS = {
+    "networks": "#b2182b",
+    ALL: "#2166ac",
+    UNTRAINED: "#777777",
+}
 LOG_ERROR = "log10 of OOD error (blank: 0)"
 # The claim, the start of its quantity, and the label of its row.
 SYMPTOMS = (
@@ -56,20 +60,44 @@ def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
     if not any(row.number.n for row in rows):
         return {}
     figure = Figure((6.75, 7.5))
-    grid = figure.subplots(len(SYMPTOMS), 2, sharex="row", squeeze=False)
-    for panels, (claim, start, label) in zip(grid, SYMPTOMS, strict=True):
+    grid = figure.subplots(
+        nrows=len(SYMPTOMS),
+        ncols=2,
+        sharex="row",
+        squeeze=False,
+    )
+    symptoms = zip(grid, SYMPTOMS, strict=True)
+    for panels, (claim, start, label) in symptoms:
         for axes, code in zip(panels, CODES, strict=True):
-            samples = _find_samples(rows, claim, code, start)
+            samples = _find_samples(
+                rows,
+                claim,
+                code,
+                start,
+            )
             _plot_lines(axes, samples, COLORS)
             axes.set_yticks(range(3), [])
             if not samples:
                 _write(axes, 1, "no claim")
-        panels[0].set_yticklabels(["held out", ALL, UNTRAINED])
-        panels[0].set_ylabel(label, rotation=0, ha="right", va="center")
-        panels[0].yaxis.set_label_coords(-0.38, 0.5)
+        first = panels[0]
+        first.set_yticklabels(["held out", ALL, UNTRAINED])
+        first.set_ylabel(
+            label,
+            rotation=0,
+            ha="right",
+            va="center",
+        )
+        first.yaxis.set_label_coords(-0.38, 0.5)
     for axes, code in zip(grid[0], CODES, strict=True):
         axes.set_title(f"{code} code")
-    figure.subplots_adjust(0.34, 0.04, 0.98, 0.95, wspace=0.12, hspace=0.55)
+    figure.subplots_adjust(
+        left=0.34,
+        bottom=0.04,
+        right=0.98,
+        top=0.95,
+        wspace=0.12,
+        hspace=0.55,
+    )
     caption = (
         "Symptoms of networks that fail at the held-out square, of networks "
         "that were trained on all combinations, and of untrained networks. A "
@@ -79,31 +107,60 @@ def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
 
 
 def _find_samples(
-    rows: Sequence[Row], claim: str, code: str, start: str
+    rows: Sequence[Row],
+    claim: str,
+    code: str,
+    start: str,
 ) -> Samples:
     for row in rows:
-        is_asked = row.claim == claim and row.part == code
-        if is_asked and row.quantity.startswith(start):
-            if claim != "C1":
-                return row.samples
-            return {name: np.log10(v) for name, v in row.samples.items()}
+        if row.claim != claim or row.part != code:
+            continue
+        if not row.quantity.startswith(start):
+            continue
+        if claim != "C1":
+            return row.samples
+        logs = {}
+        for name, values in row.samples.items():
+            logs[name] = np.log10(values)
+        return logs
     return {}
 
 
 def _plot_lines(
-    axes: Axes, samples: Samples, colors: Mapping[str, str]
+    axes: Axes,
+    samples: Samples,
+    colors: Mapping[str, str],
 ) -> None:
     """Plots a line of points for each color, from top to bottom."""
     for line, (name, color) in enumerate(colors.items()):
-        if name in samples and samples[name].notna().any():
-            values = samples[name]
+        values = samples.get(name)
+        if values is not None and values.notna().any():
             height = [line] * len(values)
-            axes.plot(values, height, "o", color=color, ms=4, alpha=0.5)
-            axes.plot(values.mean(), line, "|", color=color, ms=13, mew=2)
+            axes.plot(
+                values,
+                height,
+                "o",
+                color=color,
+                ms=4,
+                alpha=0.5,
+            )
+            axes.plot(
+                values.mean(),
+                line,
+                "|",
+                color=color,
+                ms=13,
+                mew=2,
+            )
         elif samples:
             _write(axes, line, "not scored")
     axes.set_ylim(len(colors) - 0.4, -0.6)
-    axes.axvline(0, color="#cccccc", lw=0.8, zorder=0)
+    axes.axvline(
+        0,
+        color="#cccccc",
+        lw=0.8,
+        zorder=0,
+    )
     axes.tick_params(labelsize=7)
     axes.locator_params(axis="x", nbins=4)
 
@@ -126,11 +183,12 @@ def draw_cures(evidence: Evidence) -> dict[str, Figure]:
     Args:
         evidence: As read by `read_evidence`.
     """
+    penalties = read_penalties(evidence)
     columns = {
-        "penalties on low-rank networks": read_penalties(evidence),
+        "penalties on low-rank networks": penalties,
         "stripes beside bumps": read_stripes(evidence),
     }
-    ranks = columns["penalties on low-rank networks"]["effective rank"]
+    ranks = penalties["effective rank"]
     if not any(len(values) for values in ranks.values()):
         return {}
     figure = Figure((6.75, 5.5))
@@ -138,12 +196,21 @@ def draw_cures(evidence: Evidence) -> dict[str, Figure]:
     for place, (title, panels) in enumerate(columns.items()):
         column = grid[:, place]
         column[0].set_title(title)
-        for axes, (label, samples) in zip(column, panels.items(), strict=True):
-            colors = {name: f"C{i}" for i, name in enumerate(samples)}
+        named = zip(column, panels.items(), strict=True)
+        for axes, (label, samples) in named:
+            names = list(samples)
+            colors = {name: f"C{i}" for i, name in enumerate(names)}
             _plot_lines(axes, samples, colors)
-            axes.set_yticks(range(len(samples)), list(samples))
+            axes.set_yticks(range(len(names)), names)
             axes.set_xlabel(label, fontsize=7, labelpad=1)
-    figure.subplots_adjust(0.09, 0.08, 0.98, 0.94, wspace=0.42, hspace=0.75)
+    figure.subplots_adjust(
+        left=0.09,
+        bottom=0.08,
+        right=0.98,
+        top=0.94,
+        wspace=0.42,
+        hspace=0.75,
+    )
     caption = (
         "Cures: low-rank networks without penalties, with entropy, variance or "
         "both; and CNNs on bumps, on stripes, and on both. A point is a seed, "
@@ -155,7 +222,9 @@ def draw_cures(evidence: Evidence) -> dict[str, Figure]:
 def read_penalties(evidence: Evidence) -> Panels:
     """Reads the panels of penalties."""
     runs = select_penalties(evidence, c23_effective_rank.SEEDS)
-    fitted = {name: evidence.fitted(tried) for name, tried in runs.items()}
+    fitted = {}
+    for name, tried in runs.items():
+        fitted[name] = evidence.fitted(tried)
     readers = {
         LOG_ERROR: read_log_error,
         "effective rank": c23_effective_rank.read_rank,
@@ -168,8 +237,18 @@ def read_stripes(evidence: Evidence) -> Panels:
     """Reads the panels of stripes."""
     common = {"precision": "float32", "seed": c18_units.SEEDS}
     bumps = evidence.select(**BUMPS_ALONE, **common)
-    stripes = evidence.select(**STRIPES, **SHORT, **common, num_bumps=0)
-    both = evidence.select(**STRIPES, **LONG, **common, num_bumps=50)
+    stripes = evidence.select(
+        **STRIPES,
+        **SHORT,
+        **common,
+        num_bumps=0,
+    )
+    both = evidence.select(
+        **STRIPES,
+        **LONG,
+        **common,
+        num_bumps=50,
+    )
     runs = {
         "bumps": evidence.fitted(bumps),
         "stripes": evidence.placed(stripes),
@@ -188,18 +267,31 @@ def read_panels(
     runs: Mapping[str, DataFrame],
     readers: Mapping[str, Callable[[Evidence, DataFrame], Series]],
 ) -> Panels:
-    """Reads a panel by each reader, with a sample of each kind of runs."""
+    """Reads a panel by each reader, with a sample of each kind of runs.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: Runs by the name of their kind.
+        readers: By the label of a panel, what reads a number of each run.
+    """
     panels: Panels = {}
     for label, read in readers.items():
-        panels[label] = {
-            name: read(evidence, own) for name, own in runs.items()
-        }
+        samples = {}
+        for name, kind_runs in runs.items():
+            samples[name] = read(evidence, kind_runs)
+        panels[label] = samples
     return panels
 
 
 def read_log_error(evidence: Evidence, runs: DataFrame) -> Series:
-    """Reads log10 of the OOD error of each run."""
-    return np.log10(evidence.score(runs, "ood/relative_mse"))
+    """Reads log10 of the OOD error of each run.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+    """
+    errors = evidence.score(runs, "ood/relative_mse")
+    return np.log10(errors)
 
 
 DRAWERS = {"symptoms": draw_symptoms, "cures": draw_cures}

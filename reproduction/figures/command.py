@@ -59,7 +59,9 @@ DPI = 200  # twice the resolution of the reports
 def draw_figures(settings: dict[str, Any]) -> int:
     """Draws the figures that have runs, and lists the missing runs."""
     check_folder("output", settings["output"])
-    names = split_names(settings["only"]) or list(read_figures())
+    names = split_names(settings["only"])
+    if not names:
+        names = list(read_figures())
     figures = choose_figures(names)
     evidence = read_some_evidence(settings["runs"])
     # Imported here: bad flags must be answered without matplotlib.
@@ -88,47 +90,85 @@ def write_figures(
     evidence: Evidence,
     output: Path,
 ) -> None:
-    """Writes figures as they are drawn, and `index.md`."""
-    from tfcomp.figures.exhibits import figure_to_png
+    """Writes figures as they are drawn, and `index.md`.
 
+    Args:
+        figures: The figures of the paper.
+        evidence: The runs.
+        output: The folder for the files.
+    """
     make_folder(output)
     pages = ["# Figures of the paper"]
     for figure in figures:
-        groups = select_runs(figure, evidence)
-        lines = [f"## Figure {figure.name}", figure.shows]
-        for number, (caption, plot) in enumerate(
-            draw_pictures(figure, groups, evidence), 1
-        ):
-            slug = figure.name.replace("-", "_")
-            file = f"fig_{slug}_{number}.png"
-            write_bytes(output / file, figure_to_png(plot, 256, DPI))
-            lines += [f"![{figure.name}]({file})", caption]
-        for label in figure.needs:
-            lines.append(describe_runs(label, groups))
+        pages += _write_figure(figure, evidence, output)
         print(f"{figure.name:8} {len(figure.pictures)} pictures", flush=True)
-        pages += lines
-    write_text(output / "index.md", "\n\n".join(pages) + "\n")
+    text = "\n\n".join(pages)
+    write_text(output / "index.md", f"{text}\n")
+
+
+def _write_figure(
+    figure: PaperFigure,
+    evidence: Evidence,
+    output: Path,
+) -> list[str]:
+    """Writes the pictures of a figure; returns its paragraphs of the index."""
+    from tfcomp.figures.exhibits import figure_to_png
+
+    groups = select_runs(figure, evidence)
+    slug = figure.name.replace("-", "_")
+    lines = [f"## Figure {figure.name}", figure.shows]
+    drawn = draw_pictures(figure, groups, evidence)
+    for number, (caption, plot) in enumerate(drawn, 1):
+        file = f"fig_{slug}_{number}.png"
+        content = figure_to_png(plot, num_colors=256, dpi=DPI)
+        write_bytes(output / file, content)
+        lines.append(f"![{figure.name}]({file})")
+        lines.append(caption)
+    for label in figure.needs:
+        lines.append(describe_runs(label, groups))
+    return lines
 
 
 def describe_runs(label: str, groups: Groups) -> str:
-    """Describes in a line which runs of a label were used."""
+    """Describes in a line which runs of a label were used.
+
+    Args:
+        label: A label of `PaperFigure.needs`.
+        groups: The runs that were selected, by label.
+    """
     if label not in groups:
         return f"Missing: {label}"
     runs = groups[label]
+    study = runs["study"].iloc[0]
     seeds = ", ".join(map(str, runs["seed"]))
-    missing = "" if label in find_networks(groups) else " (without a network)"
-    return f"{label}: {runs['study'].iloc[0]}, seeds {seeds}{missing}"
+    missing = ""
+    if label not in find_networks(groups):
+        missing = " (without a network)"
+    return f"{label}: {study}, seeds {seeds}{missing}"
 
 
 def draw_pictures(
-    figure: PaperFigure, groups: Groups, evidence: Evidence
+    figure: PaperFigure,
+    groups: Groups,
+    evidence: Evidence,
 ) -> Iterator[tuple[str, Figure]]:
-    """Yields captions and pictures that the runs of a figure allow."""
+    """Yields captions and pictures that the runs of a figure allow.
+
+    Args:
+        figure: The figure of the paper.
+        groups: Its runs, by label.
+        evidence: All runs.
+    """
     for picture in figure.pictures:
         kind = next(iter(picture))
         arguments = list(picture.values())
         try:
-            drawn = draw_picture(kind, arguments, groups, evidence)
+            drawn = draw_picture(
+                kind,
+                arguments,
+                groups,
+                evidence,
+            )
         except RunError as error:  # a damaged network
             print_left_out([str(error)])
         else:
@@ -141,24 +181,36 @@ def draw_picture(
     groups: Groups,
     evidence: Evidence,
 ) -> Drawn:
-    """Draws a picture of `figures.toml`; nothing without its runs."""
+    """Draws a picture of `figures.toml`; nothing without its runs.
+
+    Args:
+        kind: The kind of the picture, as `each`.
+        arguments: Values of its entry in `figures.toml`.
+        groups: The runs of the figure, by label.
+        evidence: All runs.
+    """
     if kind in NETWORKS:
         with quiet_startup():  # TensorFlow
             from reproduction.figures import network_pictures
 
         networks = find_networks(groups)
-        return network_pictures.DRAWERS[kind](networks, *arguments)
+        draw = network_pictures.DRAWERS[kind]
+        return draw(networks, *arguments)
     if kind == "claims":
         from reproduction.figures import claim_pictures
 
-        return claim_pictures.DRAWERS[arguments[0]](evidence)
+        name = arguments[0]
+        return claim_pictures.DRAWERS[name](evidence)
     from reproduction.figures import score_pictures
 
-    return score_pictures.DRAWERS[kind](evidence, groups, *arguments)
+    draw_scores = score_pictures.DRAWERS[kind]
+    return draw_scores(evidence, groups, *arguments)
 
 
 def plot_paper(
-    name: str, *runs: str | Path, width: Width = ""
+    name: str,
+    *runs: str | Path,
+    width: Width = "",
 ) -> dict[str, Plot]:
     """Draws the pictures of a figure of the paper, by caption.
 
@@ -186,12 +238,14 @@ def plot_paper(
 
     evidence = Evidence()
     if runs:
-        evidence = read_some_evidence(",".join(map(str, runs)))
+        patterns = ",".join(map(str, runs))
+        evidence = read_some_evidence(patterns)
     (figure,) = choose_figures([name])
     groups = select_runs(figure, evidence)
     plots = {}
     with fit_width(width):
-        for caption, plot in draw_pictures(figure, groups, evidence):
+        drawn = draw_pictures(figure, groups, evidence)
+        for caption, plot in drawn:
             if isinstance(plot, Plot):
                 plots[caption] = plot
     return plots

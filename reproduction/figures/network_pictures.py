@@ -32,11 +32,18 @@ MAX_NETWORKS = 10
 
 
 def draw_each(networks: Mapping[str, Path], name: str) -> Drawn:
-    """Draws exhibits of `EACH` for every network by itself."""
+    """Draws exhibits of `EACH` for every network by itself.
+
+    Args:
+        networks: Folders of runs by label.
+        name: A name of `EACH`.
+    """
+    make_exhibits = EACH[name]
     drawn = {}
     said = set()
     for label, folder in networks.items():
-        for exhibit in EACH[name](load_network(folder, label)):
+        analysis = load_network(folder, label)
+        for exhibit in make_exhibits(analysis):
             if exhibit.figure is None:
                 continue
             title = exhibit.title.removesuffix(f": {label}")
@@ -50,23 +57,36 @@ def draw_each(networks: Mapping[str, Path], name: str) -> Drawn:
 
 
 def draw_outputs(networks: Mapping[str, Path], start: str) -> Drawn:
-    """Plots outputs of all networks whose label has this start."""
+    """Plots outputs of all networks whose label has this start.
+
+    Args:
+        networks: Folders of runs by label.
+        start: The start; empty for all networks.
+    """
     analyses = []
     labels = []
     for label, folder in networks.items():
         if label.startswith(start):
             analyses.append(load_network(folder, label))
-            labels.append(label.removeprefix(start).lstrip(", "))
+            rest = label.removeprefix(start)
+            labels.append(rest.lstrip(", "))
     if not analyses:
         return {}
     exhibit = make_output_rows(analyses, labels)
     assert exhibit.figure is not None
-    caption = f"{start}. {exhibit.caption}" if start else exhibit.caption
+    caption = exhibit.caption
+    if start:
+        caption = f"{start}. {caption}"
     return {caption: exhibit.figure}
 
 
 def load_network(folder: Path, label: str) -> RunAnalysis:
-    """Loads a network, named by its label."""
+    """Loads a network, named by its label.
+
+    Args:
+        folder: The folder of its run.
+        label: The name that pictures show.
+    """
     analysis = _load(folder)
     analysis.name = label
     return analysis
@@ -74,45 +94,71 @@ def load_network(folder: Path, label: str) -> RunAnalysis:
 
 @functools.lru_cache(MAX_NETWORKS)
 def _load(folder: Path) -> RunAnalysis:
-    return RunAnalysis.of_run(load_run(folder))
+    run = load_run(folder)
+    return RunAnalysis.of_run(run)
 
 
 def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
     """Shows memorized outputs that share a factor, their sum, the output."""
-    dataset, splits = analysis.dataset, analysis.splits
-    shown = choose_spread(np.flatnonzero(splits.is_ood))
-    outputs, grid = analysis.bright_outputs, splits.grid
-    images = {
-        f"ID, same {name}": [
-            outputs[splits.is_id & (values == values[row])].mean(axis=0)
-            for row in shown
-        ]
-        for name, values in zip(dataset.space.names, grid.T, strict=True)
-    }
-    means = np.stack([*images.values()], axis=2)  # [rows, pixels, factors]
-    images["superposed"] = list(map(_fit, means, outputs[shown]))
+    dataset = analysis.dataset
+    splits = analysis.splits
+    rows = choose_spread(np.flatnonzero(splits.is_ood))
+    targets = analysis.bright_outputs[rows]
+    memories = _average_memories(analysis, rows)
+    images = dict(memories)
+
+    means = np.stack(list(memories.values()), axis=2)  # [rows, pixels, factors]
+    images["superposed"] = _superpose(means, targets)
     if analysis.superposed_inputs is not None:
-        place = np.cumsum(splits.is_ood)[shown] - 1  # among OOD points
-        codes = analysis.superposed_inputs[place].swapaxes(1, 2)
-        images["superposed inputs"] = list(map(_fit, codes, outputs[shown]))
-    images["output"] = outputs[shown]
-    images["truth"] = analysis.bright_truth[shown]
+        places = np.cumsum(splits.is_ood)[rows] - 1  # among OOD points
+        codes = analysis.superposed_inputs[places].swapaxes(1, 2)
+        images["superposed inputs"] = _superpose(codes, targets)
+    images["output"] = targets
+    images["truth"] = analysis.bright_truth[rows]
+
+    stacks = {}
+    for label, flat in images.items():
+        stacks[label] = restore(dataset, flat)
+    positions = None
+    if dataset.has_position:
+        positions = splits.grid[rows]
     figure = draw_rows(
-        {
-            label: restore(dataset, np.stack(stack))
-            for label, stack in images.items()
-        },
-        grid[shown] if dataset.has_position else None,
-        get_pixel_mask(dataset),
+        stacks,
+        positions,
+        mask=get_pixel_mask(dataset),
         title=analysis.name,
         first_row=dataset.first_row,
-        column_titles=describe_points(dataset, shown),
+        column_titles=describe_points(dataset, rows),
     )
     return [make_exhibit("superposition_images", figure)]
 
 
-def _fit(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return regressors @ np.linalg.lstsq(regressors, target, rcond=None)[0]
+def _average_memories(
+    analysis: RunAnalysis,
+    rows: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Averages ID outputs that share a factor with points, [rows, pixels]."""
+    is_id = analysis.splits.is_id
+    outputs = analysis.bright_outputs
+    names = analysis.dataset.space.names
+    columns = analysis.splits.grid.T
+    memories = {}
+    for name, values in zip(names, columns, strict=True):
+        means = []
+        for row in rows:
+            is_sharing = is_id & (values == values[row])
+            means.append(outputs[is_sharing].mean(axis=0))
+        memories[f"ID, same {name}"] = np.stack(means)
+    return memories
+
+
+def _superpose(images: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Combines images [n, pixels, k] to targets [n, pixels]."""
+    superposed = []
+    for regressors, target in zip(images, targets, strict=True):
+        solution = np.linalg.lstsq(regressors, target, rcond=None)
+        superposed.append(regressors @ solution[0])
+    return np.stack(superposed)
 
 
 def show_units(analysis: RunAnalysis) -> list[Exhibit]:
@@ -121,11 +167,13 @@ def show_units(analysis: RunAnalysis) -> list[Exhibit]:
     for stage in analysis.stages[1:-1]:
         units, maps = analysis.shown_units[stage]
         panels = {}
-        for unit, values in zip(units, maps, strict=True):
+        named = zip(units, maps, strict=True)
+        for unit, values in named:
             panels[f"unit {unit}"] = values
         if panels:
             figure = picture_maps(analysis.dataset, panels, "activation")
-            exhibits.append(make_exhibit("units", figure, stage=stage))
+            exhibit = make_exhibit("units", figure, stage=stage)
+            exhibits.append(exhibit)
     return exhibits
 
 

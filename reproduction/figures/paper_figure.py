@@ -53,18 +53,25 @@ def select_runs(figure: PaperFigure, evidence: Evidence) -> Groups:
     """Selects the runs of a figure: the fitted ones, or all if none fits.
 
     Of several settings the one with the most runs is taken.
+
+    Args:
+        figure: The figure.
+        evidence: All runs.
     """
     groups = {}
     for label, flags in figure.needs.items():
         runs = evidence.match(**flags)
         if runs.empty:
             continue
-        setting = runs["setting"].mode().iloc[0]
-        runs = runs[runs["setting"] == setting]
+        settings = runs["setting"].mode()
+        is_kept = runs["setting"] == settings.iloc[0]
+        runs = runs[is_kept]
         fitted = evidence.fitted(runs)
         if flags["dataset"] == "stripes":
             fitted = evidence.placed(runs)
-        groups[label] = runs if fitted.empty else fitted
+        if fitted.empty:
+            fitted = runs
+        groups[label] = fitted
     return groups
 
 
@@ -73,8 +80,11 @@ def find_networks(groups: Groups) -> dict[str, Path]:
     networks = {}
     for label, runs in groups.items():
         for folder in runs["folder"]:
-            if folder and Path(folder, MODEL_FILE).exists():
-                networks[label] = Path(folder)
+            if not folder:
+                continue
+            path = Path(folder)
+            if (path / MODEL_FILE).exists():
+                networks[label] = path
                 break
     return networks
 
@@ -101,7 +111,8 @@ def list_needs() -> dict[str, dict[str, Flags]]:
     for name, weights in PENALTIES.items():
         flags = low_rank | weights | {"region": CORNER}
         needs["penalties"][name] = flags
-    for place, region in {"corner": CORNER, "centre": CENTRE}.items():
+    places = {"corner": CORNER, "centre": CENTRE}
+    for place, region in places.items():
         needs[f"low rank {place}"] = {}
         for name in ("none", "both"):
             flags = low_rank | PENALTIES[name] | {"region": region}
@@ -128,9 +139,10 @@ def list_needs() -> dict[str, dict[str, Flags]]:
 def read_figures() -> dict[str, PaperFigure]:
     """Reads all figures by their number."""
     file = Path(__file__).with_name("figures.toml")
+    declarations = tomllib.loads(file.read_text("utf-8"))
     needs = list_needs()
     figures = {}
-    for name, declared in tomllib.loads(file.read_text("utf-8")).items():
+    for name, declared in declarations.items():
         flags: dict[str, Flags] = {}
         for need in declared.get("needs", ()):
             flags |= needs[need]

@@ -27,15 +27,26 @@ STAGES = {
 
 
 def draw_stages(
-    evidence: Evidence, groups: Groups, name: str, codes: Sequence[str]
+    evidence: Evidence,
+    groups: Groups,
+    name: str,
+    codes: Sequence[str],
 ) -> Drawn:
-    """Plots one of `STAGES`: a panel for each code, a line for a group."""
+    """Plots one of `STAGES`: a panel for each code, a line for a group.
+
+    Args:
+        evidence: All runs.
+        groups: The runs that are drawn, by label.
+        name: A name of `STAGES`.
+        codes: The codes that have a panel.
+    """
     metric, ylabel, words = STAGES[name]
     curves = {}
     for label, runs in groups.items():
         code, _, line = label.partition(", ")
         table = evidence.stages(runs, metric)
-        if code not in codes or table.isna().all(axis=None):
+        has_values = table.notna().any(axis=None)
+        if code not in codes or not has_values:
             continue
         limits = REAL
         if name == "volume":
@@ -48,20 +59,32 @@ def draw_stages(
         return {}
     caption = f"{words}, mean over {SEEDS}, with 95 % intervals."
     points = join_curves(curves, "stage")
-    return {caption: draw_stage_panels(points, ylabel=ylabel)}
+    plot = draw_stage_panels(points, ylabel=ylabel)
+    return {caption: plot}
 
 
 def draw_search(
-    evidence: Evidence, _: Groups, criterion: str, study: str
+    evidence: Evidence,
+    _: Groups,
+    criterion: str,
+    study: str,
 ) -> Drawn:
-    """Plots thresholds against the size of the grid, with their laws."""
+    """Plots thresholds against the size of the grid, with their laws.
+
+    Args:
+        evidence: Has the studies.
+        criterion: The score that a search has a target of.
+        study: The name of the study.
+    """
     if study not in evidence.studies:
         return {}
     searches = evidence.studies[study]
-    searches = searches[searches["criterion"] == criterion]
+    is_asked = searches["criterion"] == criterion
+    searches = searches[is_asked]
+    target = searches["target"].iloc[0]
     caption = (
         f"The smallest number of training examples (stripes included) that "
-        f"reached {criterion} of {searches['target'].iloc[0]:g}. Small: one "
+        f"reached {criterion} of {target:g}. Small: one "
         "search. Large: geometric mean over seeds. Line: power law through "
         "the means, with the 95 % interval of its exponent."
     )
@@ -69,16 +92,25 @@ def draw_search(
 
 
 def draw_scores(
-    evidence: Evidence, groups: Groups, names: Sequence[str]
+    evidence: Evidence,
+    groups: Groups,
+    names: Sequence[str],
 ) -> Drawn:
-    """Plots scores of all groups, side by side, on logarithmic scales."""
+    """Plots scores of all groups, side by side, on logarithmic scales.
+
+    Args:
+        evidence: Has the scores.
+        groups: The runs that are drawn, by label.
+        names: The scores.
+    """
     if not groups:
         return {}
     panels: dict[str, dict[str, pd.Series]] = {}
     for name in names:
-        panels[name] = {}
+        scores = {}
         for label, runs in groups.items():
-            panels[name][label] = evidence.score(runs, name)
+            scores[label] = evidence.score(runs, name)
+        panels[name] = scores
     caption = f"All {SEEDS} (gray), geometric mean (diamond), 95 % interval."
     return {caption: draw_score_panels(panels)}
 

@@ -128,7 +128,11 @@ class SearchSettings(SeedSettings):
         return sizes
 
     def is_reached(self, score: float | None) -> bool:
-        """Checks a score against the target; None is a diverged training."""
+        """Checks a score against the target; None is a diverged training.
+
+        Args:
+            score: The score of a training.
+        """
         if score is None:
             return False
         if self.criterion == ACCURACY:
@@ -178,13 +182,21 @@ class Case:
             return None
 
     def count_examples(self, num_bumps: int) -> int:
-        """Counts the training examples, stripes included."""
+        """Counts the training examples, stripes included.
+
+        Args:
+            num_bumps: The number of bumps in training.
+        """
         if self.kind == STRIPED:
             return num_bumps + 2 * self.grid_size
         return num_bumps
 
     def make_config(self, num_bumps: int) -> RunConfig:
-        """Makes the training with a number of bumps, scored everywhere."""
+        """Makes the training with a number of bumps, scored everywhere.
+
+        Args:
+            num_bumps: The number of bumps in training.
+        """
         examples = self.settings.passes * self.count_examples(num_bumps)
         batches = math.ceil(examples / self.base.training.batch_size)
         config = self.base.to_flags()
@@ -257,7 +269,10 @@ class Case:
 
 
 def find_threshold(
-    reaches: Callable[[int], bool], first: int, largest: int, least: int = 1
+    reaches: Callable[[int], bool],
+    first: int,
+    largest: int,
+    least: int = 1,
 ) -> int:
     """Brackets the threshold by doubling or halving, then bisects its log.
 
@@ -365,7 +380,11 @@ class ThresholdSearches(Workload):
         return [row for row in rows if row is not None]
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
-        """Writes a row for each finished search."""
+        """Writes a row for each finished search.
+
+        Args:
+            failures: Messages by item; none of them has a row.
+        """
         if rows := self.list_rows():
             files.write_csv(self.folder / TABLE, rows)
 

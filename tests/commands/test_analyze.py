@@ -105,7 +105,15 @@ def test_numbers_behind_the_landscape(report: Path, run: LoadedRun) -> None:
     assert_array_equal(table["is_ood"], splits.is_ood)
 
 
-@pytest.mark.parametrize("pattern", ["runs, a [2026]/smoke", "logs/*"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "runs, a [2026]/smoke",
+        "runs, a [2026]/*",
+        "logs/*",
+        "log?",
+    ],
+)
 def test_patterns_and_links(
     pattern: str,
     smoke_run: RunConfig,
@@ -125,6 +133,8 @@ def test_patterns_and_links(
     model.rename("object")
     model.symlink_to(working_folder / "object")
     Path("logs").symlink_to(folder)
+    (folder / "analysis_smoke").mkdir()  # of an earlier report
+    (folder / "notes.txt").write_text("mine")
 
     assert analyze.main(["analyze", f"--run={pattern}"]) == 0
 
@@ -136,6 +146,8 @@ def test_patterns_and_links(
     [
         ("", "--run must name"),
         ("--run=/nowhere", "does not exist"),
+        ("--run=/nowhere/*", "--run must match"),
+        ("--run={run}/check*", "at least one"),
         ("--run={run},{run}", "different"),
         ("--run={run} --output=/dev/null/report", "--output"),
         ("--run={run} --sections=layer", "did you mean layers"),

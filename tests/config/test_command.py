@@ -40,15 +40,30 @@ exit_on_user_error(Command('Talks.', {}, talk))
 
 
 @pytest.fixture
+def talk_hung_up(tmp_path: Path) -> Iterator[subprocess.Popen]:
+    """A command at work under `nohup`, which ignores SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with start_talk(tmp_path) as process:
+        signal.signal(signal.SIGHUP, before)
+        yield process
+
+
+@pytest.fixture
 def talk(tmp_path: Path) -> Iterator[subprocess.Popen]:
     """A command at work, whose temporary files are gone when it ends."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    pipes["env"] = os.environ | {"TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-c", TALK]
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        assert process.stdout.readline() == "first\n"
+    with start_talk(tmp_path) as process:
         yield process
     assert not list(tmp_path.iterdir())
+
+
+def start_talk(folder: Path) -> subprocess.Popen:
+    """Starts a command with its temporary files in a folder."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    pipes["env"] = os.environ | {"TMPDIR": str(folder)}
+    command = [sys.executable, "-c", TALK]
+    process = subprocess.Popen(command, text=True, **pipes)
+    assert process.stdout.readline() == "first\n"
+    return process
 
 
 def test_an_action_receives_the_flags_of_its_table() -> None:
@@ -216,18 +231,25 @@ def start_stopped(case: str, place: Path) -> subprocess.Popen:
     return process
 
 
-@pytest.mark.parametrize("count", [1, 2])
+CASES = [name for name in SWALLOW if name != "endless"]
+
+
 @pytest.mark.parametrize(
-    "case", [name for name in SWALLOW if name != "endless"]
+    ("case", "count", "number"),
+    [
+        *[(case, 1, signal.SIGTERM) for case in CASES],
+        *[(case, 2, signal.SIGTERM) for case in CASES],
+        ("clean-up", 1, signal.SIGHUP),  # the terminal is closed
+    ],
 )
 def test_no_request_to_stop_is_lost(
-    case: str, count: int, tmp_path: Path
+    case: str, count: int, number: int, tmp_path: Path
 ) -> None:
     with start_stopped(case, tmp_path) as process:
         for _ in range(count):  # `timeout` sends two
-            process.send_signal(signal.SIGTERM)
+            process.send_signal(number)
         printed, errors = process.communicate(timeout=10)
-    assert process.returncode == 143
+    assert process.returncode == 128 + number
     assert errors == ""
     assert "closed" in printed or case != "clean-up"
     assert not list(tmp_path.iterdir())
@@ -241,6 +263,40 @@ def test_a_second_request_kills(tmp_path: Path) -> None:
             process.wait(1.2)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == -signal.SIGTERM
+
+
+def test_nohup_keeps_a_command_alive(talk_hung_up: subprocess.Popen) -> None:
+    talk_hung_up.send_signal(signal.SIGHUP)
+    printed, errors = talk_hung_up.communicate("go on\n")
+    assert (printed, errors) == ("second\n", "")
+    assert talk_hung_up.returncode == 0
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+def test_streams_that_a_shell_has_closed(closed: str, tmp_path: Path) -> None:
+    work = """
+import sys
+from tfcomp.config.command import Command, exit_on_user_error
+from tfcomp.config.process import quiet_startup
+def work(settings):
+    print('out')
+    print('err', file=sys.stderr)
+    with quiet_startup(), open('written', 'w') as file:
+        file.write('all')
+    return 3
+exit_on_user_error(Command('Works.', {}, work))
+"""
+    result = subprocess.run(
+        ["bash", "-c", f'"$0" -c "$1" {closed}', sys.executable, work],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 3
+    assert (tmp_path / "written").read_text() == "all"
+    assert result.stdout == ("out\n" if closed == "2>&-" else "")
+    assert result.stderr == ("err\n" if closed == ">&-" else "")
 
 
 # Failures
@@ -273,6 +329,7 @@ ALLOCATING = (
     ("error", "line", "status"),
     [
         (refuse(errno.ENOSPC, "a/b.csv"), f"a/b.csv: {FULL}", 1),
+        (refuse(errno.ENOENT), "No such file or directory: does the wo", 1),
         # h5py appends details.
         (OSError(errno.ENOSPC, f"Can't write ({FULL})"), FULL, 1),
         (MemoryError("Unable to\nallocate"), "out of memory: Unable to", 1),

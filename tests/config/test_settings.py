@@ -67,6 +67,24 @@ declare_setting("wild", False, "It grows by itself.")
 PLUGIN = "--plugins=flowers"
 
 
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("old, runs/a,old, runs/b", ["old, runs/a", "old, runs/b"]),
+        ("old, runs", ["old, runs"]),
+        ("a, b ,old, runs/*", ["a", "b", "old, runs/*"]),
+        ("old, runs/*,b,c/d", ["old, runs/*", "b", "c/d"]),
+        (" ,a,", ["a"]),
+    ],
+)
+def test_paths_that_exist_are_not_split(
+    text: str, paths: list[str], working_folder: Path
+) -> None:
+    for name in "ab":
+        (working_folder / "old, runs" / name).mkdir(parents=True)
+    assert settings.split_paths(text) == paths
+
+
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of a plugin, which is on the import path."""

@@ -184,6 +184,21 @@ def test_bad_arrays(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("images", "word"),
+    [
+        (IMAGES.astype(np.float32), "images / 255"),
+        (2 * UNIT - 1, "0 to 1"),
+        (-IMAGES.astype(int), "16 bits"),
+    ],
+)
+def test_pixels_are_looked_at_where_images_are_given(
+    images: np.ndarray, word: str
+) -> None:
+    with pytest.raises(TableError, match=word):
+        tfcomp.FactorTable(images, CLASSES)
+
+
+@pytest.mark.parametrize(
     ("factor", "word"),
     [
         ("color", "shape, size, x"),

@@ -312,6 +312,28 @@ def test_missing_combinations() -> None:
         table.draw(table.space.grid()[missing])
 
 
+@pytest.mark.parametrize(
+    "level",
+    [
+        "+",
+        "-",
+        "+noise",
+        "@home",
+        "=1",
+        "می\u200cخواهم",
+        "\U0001f469\u200d\U0001f467",  # two people in one sign
+        "\U0001fae8",  # younger than this Python
+        "é\u00a0à",
+    ],
+)
+def test_names_may_be_of_any_script(level: str) -> None:
+    table = tabulate({"g": np.array([level, "b"]), "x": np.arange(2)})
+
+    assert table.space["g"].names == (level, "b")
+    region = parse_region(f"g:{level}", table.space)
+    assert region.contains(table.points).tolist() == [True, False]
+
+
 def test_named_classes_may_be_absent() -> None:
     table = tfcomp.FactorTable(
         IMAGES,

@@ -8,17 +8,19 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import keras
 import numpy as np
 import pytest
 
 import tfcomp
+from tfcomp import export
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.figures import image_files
 from tfcomp.figures.image_files import read_outputs, write_outputs
-from tfcomp.models.loading import load_run
+from tfcomp.models.loading import hash_weights, load_run
 from tfcomp.models.open_models import open_model
 from tfcomp.models.registry import check_config
 from tfcomp.storage import run_folder
@@ -68,6 +70,56 @@ def test_flags_of_another_version(flag, run_copy) -> None:
 
     with pytest.raises(RunError, match="version"):
         check_run(run_copy)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda weight: weight + 1e-4, "not the model that metrics.json"),
+        (lambda weight: weight * np.nan, "not finite"),
+    ],
+)
+def test_a_model_that_does_not_belong_to_the_scores(
+    change: Callable, word: str, run_copy
+) -> None:
+    """The report had other errors than metrics.json, and NaN was exported."""
+    file = run_copy / "model.keras"
+    model = load_run(run_copy).model
+    model.set_weights([change(weight) for weight in model.get_weights()])
+    model.save(file)
+
+    with pytest.raises(RunError, match=f"{word}.*remove this file"):
+        export.main(["export", f"--run={run_copy}", f"--output={run_copy}/x"])
+    assert not (run_copy / "x").exists()
+
+    metrics = json.loads((run_copy / "metrics.json").read_text())
+    del metrics["weights_hash"]  # as runs of earlier versions
+    (run_copy / "metrics.json").write_text(json.dumps(metrics))
+    if "finite" in word:
+        with pytest.raises(RunError, match=word):
+            load_run(run_copy)
+    else:
+        load_run(run_copy)
+
+
+def test_the_hash_knows_no_order_of_weights(rng) -> None:
+    arrays = [rng.normal(size=(2, 3)), rng.normal(size=3)]
+    hashes = []
+    for weights in (arrays, arrays[::-1], [arrays[0].T, arrays[1]]):
+        model = Mock()
+        model.get_weights.return_value = weights
+        hashes.append(hash_weights(model))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_data_that_are_elsewhere(run_copy, monkeypatch) -> None:
+    file = run_copy / "run.flags"
+    text = file.read_text().replace("=gaussian_bumps", "=table")
+    text = text.replace("--data=\n", "--data=own.npz\n")
+    text = text.replace("--data_hash=\n", "--data_hash=0123456789abcdef\n")
+    file.write_text(text)
+    with pytest.raises(RunError, match=f"own.npz.*--data in {file}"):
+        load_run(run_copy)
 
 
 def test_a_full_disk_is_no_damage(run_copy, monkeypatch) -> None:

@@ -95,19 +95,19 @@ def test_folders_replace_links(folder: Path, victim: Path) -> None:
     assert (folder / "keras" / ".bashrc").read_text() == "$(id)"
 
 
-def test_logs_append_to_no_link(folder: Path, victim: Path) -> None:
+def test_logs_replace_links(folder: Path, victim: Path) -> None:
     (folder / "a.log").symlink_to(victim)
-    with pytest.raises(OSError):
-        files.open_log(folder / "a.log")
+    with files.open_log(folder / "a.log") as log:
+        log.write(b"$(id)")
     assert victim.read_text() == SECRET
+    assert (folder / "a.log").read_text() == "$(id)"
 
 
 @pytest.mark.parametrize("name", ["new", ".bashrc"])
 def test_locks_follow_no_link(name: str, folder: Path, victim: Path) -> None:
     (folder / ".lock").symlink_to(victim.with_name(name))
-    with pytest.raises(OSError):
-        with lock_folder(folder):
-            pass
+    with lock_folder(folder):
+        assert not (folder / ".lock").is_symlink()
     assert [path.name for path in victim.parent.iterdir()] == [".bashrc"]
     assert victim.read_text() == SECRET
 
@@ -120,6 +120,12 @@ def test_folders_that_cannot_be_made(path: str, working_folder: Path) -> None:
     (working_folder / "dangling").symlink_to("nowhere")
     with pytest.raises(ConfigError, match="--log_dir must name a folder"):
         files.check_folder("log_dir", path)
+
+
+def test_a_link_to_nothing_is_named(working_folder: Path) -> None:
+    (working_folder / "saved_models").symlink_to("/nowhere/x")
+    with pytest.raises(ConfigError, match="saved_models is a link to nothing"):
+        files.check_folder("export_dir", "saved_models/donut")
 
 
 def test_folders_that_can_be_made(working_folder: Path) -> None:

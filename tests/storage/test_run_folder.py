@@ -1,5 +1,6 @@
 """Guarantees of a finished run, and the state of an unfinished one."""
 
+import codecs
 import dataclasses
 import json
 import zipfile
@@ -92,7 +93,7 @@ def test_a_run_of_links_is_read_and_resumed(
     run = Path(finished.run_dir)
     store = tmp_path / "store"
     store.mkdir()
-    for name in ("metrics.json", "model.keras"):
+    for name in ("metrics.json", "model.keras", ".lock"):
         (run / name).rename(store / name)
         (run / name).symlink_to(store / name)
     (run / "best.keras").symlink_to("model.keras")
@@ -100,6 +101,31 @@ def test_a_run_of_links_is_read_and_resumed(
     assert check_run(run).run_dir == str(run)
     assert read_metrics(run) == METRICS
     claim(dataclasses.replace(finished, resume=True))
+
+
+def test_editors_of_windows_change_no_flags(finished: RunConfig) -> None:
+    file = Path(finished.run_dir, "run.flags")
+    content = file.read_bytes().replace(b"\n", b"\r\n")
+    file.write_bytes(codecs.BOM_UTF8 + content)
+    assert check_run(file.parent) == finished
+
+
+@pytest.mark.parametrize("name", ["run.flags", "metrics.json", "model.keras"])
+def test_files_that_are_not_fetched(
+    name: str, finished: RunConfig, make_smoke: Callable[..., RunConfig]
+) -> None:
+    """Going on with the run would train it again."""
+    file = Path(finished.run_dir, name)
+    file.unlink()
+    file.symlink_to("../.git/annex/objects/x")
+
+    for read in (
+        lambda: check_run(file.parent),
+        lambda: claim(make_smoke("--resume")),
+        lambda: claim(make_smoke("--overwrite")),
+    ):
+        with pytest.raises(RunError, match=f"{name}: fetch"):
+            read()
 
 
 def test_overwriting_removes_links_and_not_what_they_lead_to(
@@ -144,6 +170,7 @@ def test_a_path_that_exists_is_no_pattern(
     (folder / "a").symlink_to(run)
     (folder / "loop").symlink_to(folder)
     assert find_runs([str(folder)]) == [run.resolve()]
+    assert find_runs([f"{folder}/[ab]"]) == [run.resolve()]
 
 
 def test_search_finds_finished_runs_once(finished: RunConfig) -> None:

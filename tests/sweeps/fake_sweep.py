@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 from tests.sweeps import fake_trial
 from tfcomp import sweep
@@ -36,6 +37,7 @@ def start_sweep(
     folder: Path,
     seconds: float = 2,
     *flags: str,
+    stderr: int | IO = subprocess.STDOUT,
 ) -> subprocess.Popen:
     """Starts a sweep of four fake trials that take so long."""
     environment = {
@@ -48,7 +50,7 @@ def start_sweep(
         env=os.environ | environment,
         start_new_session=True,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=stderr,
         text=True,
     )
 

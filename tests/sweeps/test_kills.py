@@ -101,6 +101,25 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
     assert len(read_starts(tmp_path)) == len(starts) + 4 - finished
 
 
+def test_a_sweep_whose_reader_goes_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `| head -1`: it ends without a word, and leaves nothing."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    complaint = tmp_path / "complaint"
+    with open(complaint, "w") as file:
+        process = start_sweep(tmp_path, 0.2, "--workers=1", stderr=file)
+        assert "to run" in process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(200) == 141
+
+    assert complaint.read_text() == ""
+    assert not list(place.iterdir())
+    assert b"missing" in read_table(tmp_path)
+
+
 def test_shards_of_which_one_is_killed(
     undisturbed: bytes,
     tmp_path: Path,

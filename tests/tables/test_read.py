@@ -28,6 +28,7 @@ METRICS: dict[str, Any] = {
     "layers": {"code": {"factorization": 1.0}, "image": {"factorization": 0.5}},
     "train": {"seconds": 9, "attempts": [{"seed": 1}, {"seed": 7}]},
     "own_measures": {"mine": {"label": "a count", "limits": [0, 9]}},
+    "weights_hash": "ab12",
 }
 MEASURES: dict[str, Any] = {
     "version": "abc",

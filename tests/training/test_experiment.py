@@ -20,7 +20,7 @@ from tfcomp.training.experiment import train_and_evaluate
 
 KEYS = (
     "id ood layers train points coverage certificate references r2 reference "
-    "untrained explained"
+    "untrained explained weights_hash"
 )
 SCORES = (
     "mse relative_mse r2 hit_rate position_accuracy position_error num_peaks"

@@ -14,7 +14,7 @@ from tfcomp.config.errors import explain_failure
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.run_config import PARTS, RunConfig
 from tfcomp.config.settings import Settings
-from tfcomp.config.termination import STATUS, Terminated, end_on_sigterm
+from tfcomp.config.termination import Terminated, end_on_signals
 
 HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
@@ -68,17 +68,19 @@ class Command:
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status, as shells number it."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
 
     line = ""
+    status: Any = 0
     try:
-        with end_on_sigterm():
+        with end_on_signals():
             status = main(sys.argv)
             sys.stdout.flush()
-    except Terminated:
-        status = STATUS
+    except Terminated as end:
+        status = end.code
     except KeyboardInterrupt:
         line = "interrupted"
         status = 130
@@ -98,6 +100,14 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     if line:
         print(line, file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+def _open_missing_streams() -> None:
+    """Opens what a shell has closed (`2>&-`), for which Python has None."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        if getattr(sys, name) is None:  # the file gets the free number
+            stream = open(os.devnull, mode, encoding="utf-8")
+            setattr(sys, name, stream)
 
 
 def format_help(purpose: str, values: flags.FlagValues) -> str:

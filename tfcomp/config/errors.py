@@ -133,6 +133,8 @@ def describe_refusal(error: BaseException) -> str:
             reason = os.strerror(error.errno)
         if error.filename:
             reason = f"{error.filename}: {reason}"
+        elif error.errno == errno.ENOENT:
+            reason = f"{reason}: does the working folder exist?"
         return reason
 
     if type(error).__module__.startswith("tensorflow"):

@@ -21,9 +21,13 @@ NOUNS = {
     "str": "a string",
 }
 # Control characters and line ends, which would break the lines of a flagfile or
-# move a terminal's cursor; surrogates, which no file in UTF-8 can hold.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# move a terminal's cursor; what turns the direction of writing around; and
+# surrogates, which no file in UTF-8 can hold.
+CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 NO_CONTROLS = "text without control characters"
+MAX_COMMAS = 8  # in a path
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}
 # Columns of tables of runs and sweeps that are no settings.
@@ -251,8 +255,24 @@ def split_names(text: str) -> list[str]:
 
 
 def split_paths(text: str) -> list[str]:
-    """Splits paths or patterns at commas; a path that exists is one."""
-    path = os.path.expanduser(text)
-    if os.path.lexists(path):
-        return [text]
-    return split_names(text)
+    """Splits paths or patterns at commas, but no path that exists."""
+    paths = []
+    parts = text.split(",")
+    while parts:
+        length = 1
+        for count in range(2, MAX_COMMAS + 2):
+            if _exists(",".join(parts[:count])):
+                length = count
+        path = ",".join(parts[:length]).strip()
+        if path:
+            paths.append(path)
+        del parts[:length]
+    return paths
+
+
+def _exists(path: str) -> bool:
+    """Checks whether a path exists, or the folder that has all its commas."""
+    path = os.path.expanduser(path)
+    folder, name = os.path.split(path)
+    has_folder = "," not in name and os.path.lexists(folder)
+    return has_folder or os.path.lexists(path)

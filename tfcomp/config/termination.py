@@ -1,4 +1,4 @@
-"""Ends a command on SIGTERM, however often Python loses the request.
+"""Ends a command on SIGTERM or SIGHUP, however often Python loses the request.
 
 An exception that a handler raises is swallowed in callbacks of the garbage
 collector, in `__del__`, and by a library's `except:`. It is therefore raised
@@ -11,22 +11,28 @@ import sys
 import time
 from collections.abc import Iterator
 
-STATUS = 143  # as shells number it: 128, and the number of the signal
+SHELL = 128  # shells add the number of a signal to it
 REPEAT_SECONDS = 0.05  # until the exception is raised again
 # `timeout` tells the process and then its group: two signals, one request.
 SAME_REQUEST_SECONDS = 1.0
 
 
 class Terminated(SystemExit):
-    """SIGTERM: files and folders are closed on the way out."""
+    """SIGTERM or SIGHUP: files and folders are closed on the way out.
 
-    def __init__(self) -> None:
-        super().__init__(STATUS)
+    Args:
+        number: The signal; `code` is the status that shells give it.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(SHELL + number)
 
 
 @contextlib.contextmanager
-def end_on_sigterm() -> Iterator[None]:
-    """Makes SIGTERM leave the block by `Terminated`; a later one kills.
+def end_on_signals() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP leave a block by `Terminated`; later ones kill.
+
+    `nohup` lets a command ignore SIGHUP, which stays.
 
     Raises:
         Terminated: A signal came, even if a library turned the exception into
@@ -34,12 +40,14 @@ def end_on_sigterm() -> Iterator[None]:
     """
     request = _Request()
     signal.signal(signal.SIGTERM, request.receive)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, request.receive)
     try:
         yield
     except BaseException as error:
         if request.time is None:
             raise
-        raise Terminated from error
+        raise Terminated(request.number) from error
     finally:
         request.finish()
 
@@ -49,22 +57,24 @@ class _Request:
 
     def __init__(self) -> None:
         self.time: float | None = None
+        self.number = int(signal.SIGTERM)
         self._is_finished = False
 
-    def receive(self, *_: object) -> None:
-        """Handles SIGTERM."""
+    def receive(self, number: int, _: object) -> None:
+        """Handles a signal."""
         now = time.monotonic()
         if self.time is None and not self._is_finished:
             self.time = now
+            self.number = number
             # Exceptions that are swallowed are printed; this one is repeated.
             sys.unraisablehook = _print_nothing
             signal.signal(signal.SIGALRM, self._repeat)
             signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS, REPEAT_SECONDS)
-            raise Terminated
+            raise Terminated(number)
 
         if self.time is None or now - self.time > SAME_REQUEST_SECONDS:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.raise_signal(signal.SIGTERM)
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
 
     def finish(self) -> None:
         """Stops the repetition; what the process does now is its end."""
@@ -74,7 +84,7 @@ class _Request:
 
     def _repeat(self, *_: object) -> None:
         if not (self._is_finished or _is_unwinding()):
-            raise Terminated
+            raise Terminated(self.number)
 
 
 def _is_unwinding() -> bool:

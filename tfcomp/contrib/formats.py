@@ -40,7 +40,8 @@ def export_stages(run: LoadedRun, path: Path, name: str) -> None:
     from tfcomp.models.stages import make_stage_model
 
     stages = make_stage_model(run.model)
-    stages(run.dataset.splits.grid[:1])  # Keras exports called models
+    grid = run.dataset.splits.grid
+    stages(grid[:1])  # Keras exports called models
     try:
         with warnings.catch_warnings(action="ignore"):
             stages.export(
@@ -85,8 +86,11 @@ def export_torch(run: LoadedRun, path: Path) -> None:
         )
 
     if process.returncode:
-        lines = process.stderr.strip().splitlines() or ["no reason given"]
-        raise make_error("torch", lines[-1])
+        lines = process.stderr.strip().splitlines()
+        reason = "no reason given"
+        if lines:
+            reason = lines[-1]
+        raise make_error("torch", reason)
 
 
 def write_torch(source: str, path: str, *plugins: str) -> None:
@@ -108,8 +112,9 @@ def write_torch(source: str, path: str, *plugins: str) -> None:
         importlib.import_module(module)
 
     model = keras.models.load_model(source, compile=False)
+    stages = make_stage_model(model)
     any_count = torch.export.Dim("n", min=1)
-    make_stage_model(model).export(
+    stages.export(
         path,
         format="torch",
         verbose=False,
@@ -124,7 +129,8 @@ def make_error(name: str, reason: str) -> RunError:
         name: The format.
         reason: What its converter says; its start is shown.
     """
-    return RunError(f"--format={name}: Keras cannot write it ({reason[:150]})")
+    start = reason[:150]
+    return RunError(f"--format={name}: Keras cannot write it ({start})")
 
 
 ONNX_CALL = """

@@ -71,7 +71,10 @@ for _file in ("smallnorb.toml", "mpi3d.toml"):
 def read_matlab(folder: Path) -> FactorTable:
     """Reads a folder of smallNORB if files are named so, else of Cars3D."""
     files = list_files(folder, ".mat")
-    norb_files = [file for file in files if file.stem.endswith(NORB_ENDS)]
+    norb_files = []
+    for file in files:
+        if file.stem.endswith(NORB_ENDS):
+            norb_files.append(file)
     if norb_files:
         return _read_norb(norb_files)
     return _read_cars(files)
@@ -82,7 +85,8 @@ def _read_cars(files: list[Path]) -> FactorTable:
     first = _load_car(files[0])
     elevations, azimuths, *image_shape = first.shape
     sizes = (elevations, azimuths, len(files))
-    images = allocate((*sizes, *image_shape), first.dtype)
+    shape = (*sizes, *image_shape)
+    images = allocate(shape, first.dtype)
     for number, file in enumerate(files):
         car = _load_car(file)
         if car.shape != first.shape:
@@ -91,10 +95,12 @@ def _read_cars(files: list[Path]) -> FactorTable:
         images[:, :, number] = car
 
     classes = np.indices(sizes)
+    classes = classes.reshape(3, -1)
+    flat_images = images.reshape(-1, *image_shape)
     names = [file.stem for file in files]
     return FactorTable(
-        images.reshape(-1, *image_shape),
-        classes.reshape(3, -1).T,
+        flat_images,
+        classes.T,
         names=["elevation", "azimuth", "type"],
         kinds=["ordered", "periodic", "categorical"],
         levels=[None, None, names],
@@ -105,14 +111,17 @@ def _load_car(file: Path) -> Array:
     """Returns the images of a car, [elevation, azimuth, H, W, C]."""
     import scipy.io
 
-    content = io.BytesIO(_unpack(file))
+    unpacked = _unpack(file)
+    content = io.BytesIO(unpacked)
     shape: tuple[int, ...] = ()
     for variable, size, _ in scipy.io.whosmat(content):
         if variable == "im":
             shape = size
     if len(shape) != 5 or 0 in shape:
         raise TableError("im", "must have 5 dimensions", file.name)
-    if math.prod(shape) > CAR_BYTES // 8:  # in the largest type
+    most_numbers = CAR_BYTES // 8  # of the largest type
+    num_numbers = math.prod(shape)
+    if num_numbers > most_numbers:
         raise TableError("im", CAR_RULE, f"{list(shape)} in {file.name}")
 
     content.seek(0)
@@ -125,20 +134,23 @@ def _load_car(file: Path) -> Array:
 def _unpack(file: Path) -> bytes:
     """Returns a MATLAB 5 file with its variables unpacked, up to a limit."""
     content = file.read_bytes()
-    if content[126:128] != b"IM":
+    magic = content[126:128]
+    if magic != b"IM":
         raise TableError(file.name, "must be a MATLAB 5 file", "another")
 
     unpacked = content[:MAT_HEAD]
     start = MAT_HEAD
     while len(content) >= start + 8:
-        kind, size = struct.unpack_from("<II", content, start)
+        header = struct.unpack_from("<II", content, start)
+        kind, size = header
         end = start + 8 + size
         part = content[start:end]
         start = end
         if kind == COMPRESSED:
             limit = CAR_BYTES - len(unpacked) + 1
             stream = zlib.decompressobj()
-            part = stream.decompress(part[8:], limit)
+            packed = part[8:]
+            part = stream.decompress(packed, limit)
         unpacked += part
         if len(unpacked) > CAR_BYTES:
             raise TableError("im", CAR_RULE, file.name)
@@ -157,35 +169,45 @@ def _read_norb(files: list[Path]) -> FactorTable:
     pictures = []
     for prefix, part in parts.items():
         for end in NORB_ENDS:
-            if end[1:] not in part:
+            kind = end.removeprefix("-")
+            if kind not in part:
                 rule = "must lie beside the others of its part"
                 raise TableError(f"{prefix}{end}.mat", rule, "no file")
-        row = np.column_stack([part["cat"], part["info"]])
+        row_parts = [part["cat"], part["info"]]
+        row = np.column_stack(row_parts)
         rows.append(row)
-        pictures.append(part["dat"][:, 0])
+        first_pictures = part["dat"][:, 0]
+        pictures.append(first_pictures)
 
     classes = np.concatenate(rows)
     classes[:, 3] //= 2  # azimuths are 0, 2, 4 ... 34
     columns = describe_published("smallNORB")
     _number_instances(classes, columns)
-    return FactorTable(np.concatenate(pictures), classes, **columns)
+    images = np.concatenate(pictures)
+    return FactorTable(images, classes, **columns)
 
 
 def _map_norb(file: Path) -> Array:
     """Maps a matrix: type, number of dimensions, at least three sizes."""
-    head = np.fromfile(file, "<i4", 2).tolist()
-    kind, dimensions = [*head, 0, 0][:2]
-    if kind not in NORB_TYPES or not 1 <= dimensions <= 4:
+    head = np.fromfile(file, "<i4", 2)
+    padded = [*head.tolist(), 0, 0]
+    kind, dimensions = padded[:2]
+    is_matrix = 1 <= dimensions <= 4
+    if kind not in NORB_TYPES or not is_matrix:
         rule = "must be a matrix of smallNORB"
         raise TableError(file.name, rule, "another")
 
-    shape = np.fromfile(file, "<i4", dimensions, offset=8)
+    sizes = np.fromfile(file, "<i4", dimensions, offset=8)
+    shape = tuple(sizes.tolist())
+    num_sizes = max(3, dimensions)
+    dtype = NORB_TYPES[kind]
+    offset = 8 + 4 * num_sizes
     return np.memmap(
         file,
-        dtype=NORB_TYPES[kind],
+        dtype=dtype,
         mode="r",
-        offset=8 + 4 * max(3, dimensions),
-        shape=tuple(shape.tolist()),
+        offset=offset,
+        shape=shape,
     )
 
 
@@ -197,31 +219,38 @@ def _number_instances(classes: Array, columns: dict[str, Any]) -> None:
         columns: The arguments of `FactorTable`, whose levels change.
     """
     place = columns["names"].index("instance")
-    present, index = np.unique(classes[:, place], return_inverse=True)
+    numbers = classes[:, place]
+    present, index = np.unique(numbers, return_inverse=True)
     classes[:, place] = index.reshape(-1)
-    columns["levels"][place] = [f"{number:g}" for number in present]
+    names = [f"{number:g}" for number in present]
+    columns["levels"][place] = names
 
 
 @LAYOUTS.register("MPI3D")
 def read_mpi3d(arrays: Arrays) -> FactorTable | None:
     """Recognizes MPI3D by the number of its images, one per combination."""
-    if "images" not in arrays.names or "labels" in arrays.names:
+    has_images = "images" in arrays.names
+    if not has_images or "labels" in arrays.names:
         return None
     images = arrays.read("images", None)
     if not images.ndim:
         return None
 
     columns = describe_published("MPI3D")
-    sizes = PUBLISHED.get("MPI3D").load().classes
+    description = PUBLISHED.get("MPI3D").load()
+    sizes = description.classes
     count = len(images)
-    if count != math.prod(sizes.values()):
+    num_combinations = math.prod(sizes.values())
+    if count != num_combinations:
         sizes = sizes | MPI3D_COMPLEX
+        num_combinations = math.prod(sizes.values())
         del columns["levels"]
-    if count != math.prod(sizes.values()):
+    if count != num_combinations:
         return None
 
     shape = tuple(sizes.values())
-    places = np.unravel_index(np.arange(count), shape)
+    numbers = np.arange(count)
+    places = np.unravel_index(numbers, shape)
     classes = np.stack(places, axis=1)
     return FactorTable(
         images,
@@ -242,8 +271,9 @@ def read_tfds(folder: Path) -> FactorTable:
         class_type = tfds.features.ClassLabel
     features = builder.info.features or {}
     labels = _find_labels(features, class_type)
+    label_names = list(labels)
 
-    columns = _describe_tfds(builder.name, list(labels))
+    columns = _describe_tfds(builder.name, label_names)
     factors = columns["names"]
     keys = [labels[factor] for factor in factors]
     classes = _read_columns(builder, keys)
@@ -259,14 +289,22 @@ def read_tfds(folder: Path) -> FactorTable:
 
 def _find_labels(features: dict[str, Any], class_type: type) -> dict[str, str]:
     """Returns the feature of each factor: `label_*`, and other classes."""
-    labels = sorted(key for key in features if key.startswith(LABEL))
+    labels = []
+    for key in sorted(features):
+        if key.startswith(LABEL):
+            labels.append(key)
     if not labels or "image" not in features:
         rule = "must be image, label_<factor> and value_<factor>"
-        raise TableError("features", rule, ", ".join(features))
+        names = ", ".join(features)
+        raise TableError("features", rule, names)
 
-    factors = {key.removeprefix(LABEL): key for key in labels}
+    factors = {}
+    for key in labels:
+        factor = key.removeprefix(LABEL)
+        factors[factor] = key
     for key, feature in features.items():
-        if isinstance(feature, class_type) and key not in labels:
+        is_class = isinstance(feature, class_type)
+        if is_class and key not in labels:
             factors[key] = key
     return factors
 
@@ -284,16 +322,22 @@ def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
     if name not in TFDS_NAMES:
         return {"names": factors}
     published = describe_published(TFDS_NAMES[name])
-    names = published["names"]
-    names = [TFDS_SYNONYMS.get(name, name) for name in names]
+    names = []
+    for published_name in published["names"]:
+        synonym = TFDS_SYNONYMS.get(published_name, published_name)
+        names.append(synonym)
     published["names"] = names
-    if not set(factors) <= set(names):
+    if not set(factors).issubset(names):
         return {"names": factors}
 
-    columns = {}
+    columns: dict[str, Any] = {}
     for key, column in published.items():
+        entries = []
         pairs = zip(names, column, strict=True)
-        columns[key] = [entry for name, entry in pairs if name in factors]
+        for factor, entry in pairs:
+            if factor in factors:
+                entries.append(entry)
+        columns[key] = entries
     return columns
 
 
@@ -302,7 +346,8 @@ def _read_columns(builder: Any, keys: list[str]) -> Array:
     rows = []
     for batch in _read_batches(builder, keys):
         columns = [batch[key] for key in keys]
-        rows.append(np.stack(columns, axis=1))
+        table = np.stack(columns, axis=1)
+        rows.append(table)
     return np.concatenate(rows)
 
 
@@ -312,12 +357,13 @@ def _read_images(builder: Any, count: int) -> Array:
     if None in pixels.shape:
         raise TableError("image", "must have one size", list(pixels.shape))
 
-    shape = (count, *pixels.shape)
-    images = allocate(shape, np.dtype(pixels.np_dtype))
+    dtype = np.dtype(pixels.np_dtype)
+    images = allocate((count, *pixels.shape), dtype)
     start = 0
     for batch in _read_batches(builder, ["image"]):
-        end = start + len(batch["image"])
-        images[start:end] = batch["image"]
+        batch_images = batch["image"]
+        end = start + len(batch_images)
+        images[start:end] = batch_images
         start = end
     return images
 

@@ -34,6 +34,7 @@ from tfcomp.datasets.table_factors import (
 
 MAX_BITS = 16  # of an integer pixel
 COLORS = (1, 3, 4)  # channels that come first in other libraries
+SAMPLED = 32  # images that are looked at early
 TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
 COMPARED = 256  # combinations at a time
 
@@ -423,6 +424,9 @@ def _check_images(given: Any) -> Array:
     if images.dtype.kind not in "buif":
         rule = "must be integers or floating point numbers"
         raise TableError("images", rule, images.dtype)
+    # The rest is checked when it is read; a file may be large.
+    sample = images[:: len(images) // SAMPLED + 1]
+    _check_range(sample.min(), sample.max(), images.dtype)
 
     if images.flags.c_contiguous:
         return images
@@ -435,20 +439,26 @@ def _check_images(given: Any) -> Array:
 def _choose_divisor(images: Array) -> float:
     """Returns the number that pixels are divided by; checks all images."""
     low, high = _find_limits(images)
-    is_float = images.dtype.kind == "f"
-    lowest = 0.0
-    highest = 2.0**MAX_BITS - 1
-    if is_float:
-        lowest = -TOLERANCE
-        highest = 1 + TOLERANCE
-    if low < lowest or high > highest:
-        rule = "must be 0 to 1 if they are floats, and of at most 16 bits"
-        raise TableError("images", rule, f"{low:g} to {high:g}")
-
-    if is_float or high <= 1:
+    _check_range(low, high, images.dtype)
+    if images.dtype.kind == "f" or high <= 1:
         return 1.0
     num_bits = max(8, int(high).bit_length())
     return 2.0**num_bits - 1
+
+
+def _check_range(low: float, high: float, dtype: np.dtype) -> None:
+    """Refuses pixels that are no shades; NaN is refused elsewhere."""
+    rule = "must be of at most 16 bits, from 0"
+    lowest = 0.0
+    highest = 2.0**MAX_BITS - 1
+    if dtype.kind == "f":
+        rule = "must be 0 to 1 if they are floats"
+        lowest = -TOLERANCE
+        highest = 1 + TOLERANCE
+        if highest < high <= 255:
+            rule += " (images / 255)"
+    if low < lowest or high > highest:
+        raise TableError("images", rule, f"{low:g} to {high:g}")
 
 
 def _find_limits(images: Array) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray as Array
 
+from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.factors import Factor
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
@@ -159,7 +160,7 @@ def _read_texts(field: str, given: Any) -> tuple[str, ...]:
     _check_list(field, given)
     texts = tuple(str(text) for text in given)
     for text in texts:
-        if len(text) > MAX_TEXT or not text.isprintable():
+        if len(text) > MAX_TEXT or CONTROLS.search(text):
             rule = f"must have at most {MAX_TEXT} printable characters"
             raise TableError(field, rule, ascii(text[:MAX_TEXT]))
     return texts

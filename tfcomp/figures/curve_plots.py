@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from tfcomp.figures import exhibits
@@ -53,12 +54,18 @@ def join_curves(
         x: Name of the column of places, `x` or `stage`.
     """
     joined = pd.concat(curves)
-    table = joined.rename_axis(["panel", "line", x]).reset_index()
+    named = joined.rename_axis(["panel", "line", x])
+    table = named.reset_index()
     ends = [end for end in ("low", "high") if end in table]
     columns = ["mean", *ends]
     numbers = table[columns].astype(float)
-    table[columns] = numbers.where(np.isfinite(numbers))
-    unknown = [end for end in ends if table[end].isna().all()]
+    is_finite = np.isfinite(numbers)
+    table[columns] = numbers.where(is_finite)
+
+    unknown = []
+    for end in ends:
+        if table[end].isna().all():
+            unknown.append(end)
     return table.drop(columns=unknown)
 
 
@@ -79,15 +86,22 @@ def draw_curves(
         logy: Whether the numbers have a logarithmic axis.
         shaded: Ends of the interval of the index that was held out.
     """
-    lines = [str(name) for name in table]
+    lines = []
     curves = {}
-    for line, (_, column) in zip(lines, table.items(), strict=True):
+    for name, column in table.items():
+        line = str(name)
+        lines.append(line)
         curves[ylabel, line] = column.to_frame("mean")
     points = join_curves(curves)
 
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
-    _draw_lines(axes, points, lines, logy)
+    _draw_lines(
+        axes,
+        points,
+        lines,
+        logy,
+    )
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -109,12 +123,19 @@ def draw_curve_panels(
     """
     panels = list(table["panel"].unique())
     lines = list(table["line"].unique())
-    width = PANEL_WIDTH * len(panels) + 0.4
+    num_panels = len(panels)
+    width = PANEL_WIDTH * num_panels + 0.4
 
-    figure, row = exhibits.make_row((width, 3.2), len(panels))
+    figure, row = exhibits.make_row((width, 3.2), num_panels)
     for axes, panel in zip(row, panels, strict=True):
-        points = table[table["panel"] == panel]
-        _draw_lines(axes, points, lines, panel in log)
+        is_in_panel = table["panel"] == panel
+        points = table[is_in_panel]
+        _draw_lines(
+            axes,
+            points,
+            names=lines,
+            is_log=panel in log,
+        )
         axes.set_xlabel(xlabel)
         exhibits.add_panel_title(axes, panel, PANEL_WIDTH)
     return exhibits.finish_figure(figure, "", lambda: table)
@@ -137,20 +158,24 @@ def draw_stage_panels(
     lines = list(table["line"].unique())
     curves = table.groupby(["panel", "line"], sort=False)["stage"]
     stages = merge_stages(curves.agg(list))
-    points = table.assign(x=table["stage"].map(stages.index))
+    num_stages = len(stages)
+    places = table["stage"].map(stages.index)
+    points = table.assign(x=places)
 
-    width = max(1.3 * STAGE_HEIGHT, 0.36 * len(stages))
+    width = max(1.3 * STAGE_HEIGHT, 0.36 * num_stages)
+    total_width = len(panels) * width + 1.0
     figure, row = exhibits.make_row(
-        size=(len(panels) * width + 1.0, STAGE_HEIGHT + 0.6),
+        size=(total_width, STAGE_HEIGHT + 0.6),
         count=len(panels),
         sharey=True,
     )
     for axes, panel in zip(row, panels, strict=True):
-        panel_points = points[points["panel"] == panel]
+        is_in_panel = points["panel"] == panel
+        panel_points = points[is_in_panel]
         _draw_lines(axes, panel_points, lines)
         exhibits.add_panel_title(axes, panel, width)
-        axes.set_xticks(range(len(stages)), stages, **SLANTED)
-        axes.set_xlim(-0.4, len(stages) - 0.6)
+        axes.set_xticks(range(num_stages), stages, **SLANTED)
+        axes.set_xlim(-0.4, num_stages - 0.6)
     row[0].set_ylabel(ylabel)
 
     if limits is not None:
@@ -183,20 +208,27 @@ def _draw_lines(
     is_log: bool = False,
 ) -> None:
     """Draws lines that look as their place among the names says."""
-    if (points["x"] % 1 == 0).all():
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    lowest = np.finfo(float).tiny if is_log else -np.inf
+    is_whole = points["x"] % 1 == 0
+    if is_whole.all():
+        locator = MaxNLocator(integer=True)
+        axes.xaxis.set_major_locator(locator)
+    lowest = -np.inf
+    if is_log:
+        lowest = np.finfo(float).tiny
     markersize = matplotlib.rcParams["lines.markersize"]
     size = exhibits.scale_text(0.8 * markersize)
 
     for name, rows in points.groupby("line", sort=False):
+        line = str(name)
         x = rows["x"]
-        mean = rows["mean"].where(rows["mean"] >= lowest)
-        style = get_line_style(names.index(str(name)))
+        mean = rows["mean"]
+        mean = mean.where(mean >= lowest)
+        style = get_line_style(names.index(line))
         if len(x) > MAX_MARKERS:
             del style["marker"]
-        # A single line needs no legend.
-        label = str(name) if len(names) > 1 else "_nolegend_"
+        label = line
+        if len(names) == 1:  # it needs no legend
+            label = "_nolegend_"
         axes.plot(
             x,
             mean,
@@ -227,12 +259,14 @@ def get_line_style(index: int) -> dict[str, Any]:
         "marker": LINE_MARKERS,
     }
     cycle = matplotlib.rcParams["axes.prop_cycle"]
-    if cycle != matplotlib.rcParamsDefault["axes.prop_cycle"]:
+    default = matplotlib.rcParamsDefault["axes.prop_cycle"]
+    if cycle != default:
         looks.update(cycle.by_key())
 
     style = {}
     for name, choices in looks.items():
-        style[name] = choices[index % len(choices)]
+        place = index % len(choices)
+        style[name] = choices[place]
     return style
 
 
@@ -240,7 +274,8 @@ def finish_axes(axes: Axes) -> None:
     """Adds a light grid and removes the frame at the right and top."""
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.spines[["right", "top"]].set_visible(False)
+    frame = axes.spines[["right", "top"]]
+    frame.set_visible(False)
 
 
 def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
@@ -252,8 +287,11 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
         direction: `x` or `y`.
     """
     axes.set(**{f"{direction}scale": "log"})
-    positive = numbers[(numbers > 0) & np.isfinite(numbers)]
-    axis = axes.xaxis if direction == "x" else axes.yaxis
+    is_drawn = (numbers > 0) & np.isfinite(numbers)
+    positive = numbers[is_drawn]
+    axis: Axis = axes.yaxis
+    if direction == "x":
+        axis = axes.xaxis
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())
     if positive.empty:
@@ -262,7 +300,8 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
     high = positive.max() * 1.5
     axes.set(**{f"{direction}lim": (low, high)})
     if high / low < 60:  # powers of ten alone are too few
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        locator = LogLocator(subs=(1, 2, 5))
+        axis.set_major_locator(locator)
 
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:
@@ -302,23 +341,21 @@ def list_marks(
     place = {"panel": panel, "row": row}
     marks: list[dict[str, Any]] = []
     for seed in seeds:
-        marks.append(
-            {
-                **place,
-                "mark": "seed",
-                "value": seed,
-            }
-        )
-    low, high = ends
-    marks.append(
-        {
+        mark = {
             **place,
-            "mark": "mean",
-            "value": mean,
-            "low": low,
-            "high": high,
+            "mark": "seed",
+            "value": seed,
         }
-    )
+        marks.append(mark)
+    low, high = ends
+    mean_mark = {
+        **place,
+        "mark": "mean",
+        "value": mean,
+        "low": low,
+        "high": high,
+    }
+    marks.append(mean_mark)
     return marks
 
 
@@ -335,29 +372,36 @@ def draw_forest(
         log: The panels with logarithmic axes.
         mean: The name of the means in the legend.
     """
-    table = pd.DataFrame(marks).astype(
-        {
-            "value": float,
-            "low": float,
-            "high": float,
-        }
-    )
+    types = {
+        "value": float,
+        "low": float,
+        "high": float,
+    }
+    table = pd.DataFrame(marks).astype(types)
     panels = list(table["panel"].unique())
     rows = list(table["row"].unique())
     labels = [textwrap.fill(row, 34) for row in rows]
+    num_panels = len(panels)
     longest = max(map(len, rows))
-    width = 2.8 * len(panels) + 0.085 * longest + 0.6
+    width = 2.8 * num_panels + 0.085 * longest + 0.6
     height = ROW_HEIGHT * len(rows) + 1.2
 
     figure, grid = exhibits.make_row(
         size=(width, height),
-        count=len(panels),
+        count=num_panels,
         sharey=True,
     )
     for axes, panel in zip(grid, panels, strict=True):
-        panel_marks = table[table["panel"] == panel]
+        is_in_panel = table["panel"] == panel
+        panel_marks = table[is_in_panel]
         for name, row in panel_marks.groupby("row", sort=False):
-            _draw_row(axes, rows.index(name), row, mean)
+            place = rows.index(name)
+            _draw_row(
+                axes,
+                place,
+                row,
+                mean,
+            )
 
         _label_forest(axes, panel, labels)
         if panel in log:
@@ -375,14 +419,22 @@ def _label_forest(axes: Axes, title: str, rows: Sequence[str]) -> None:
     size = exhibits.scale_text(9)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=size)
-    axes.set_yticks(range(len(rows)), rows, fontsize=size)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel(textwrap.fill(title, 30), fontsize=size)
+    num_rows = len(rows)
+    axes.set_yticks(range(num_rows), rows, fontsize=size)
+    axes.set_ylim(num_rows - 0.5, -0.5)
+    label = textwrap.fill(title, 30)
+    axes.set_xlabel(label, fontsize=size)
 
 
-def _draw_row(axes: Axes, place: int, marks: pd.DataFrame, label: str) -> None:
+def _draw_row(
+    axes: Axes,
+    place: int,
+    marks: pd.DataFrame,
+    label: str,
+) -> None:
     """Draws the seeds of a setting, their mean, and its interval."""
-    color = get_line_style(0)["color"]
+    style = get_line_style(0)
+    color = style["color"]
     is_seed = marks["mark"] == "seed"
     seeds = marks.loc[is_seed, "value"]
     if len(seeds):

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from tfcomp.config.errors import ConfigError
+from tfcomp.figures.fonts import add_fonts
 from tfcomp.storage.files import write_bytes, write_csv
 
 DPI = 100  # pixels per inch of arrays
@@ -132,7 +133,8 @@ def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
     room = _room.get()
     if room is not None:
         room_width, max_height = room
-        height *= max(room_width / width, MIN_SHARE)
+        share = max(room_width / width, MIN_SHARE)
+        height *= share
         height = min(height, max_height)
         width = room_width
     return Plot(figsize=(width, height), layout=layout)
@@ -159,7 +161,8 @@ def make_panels(
         h_pad=pad,
     )
     figure = make_figure(size, engine)
-    return figure, figure.subplots(*shape, squeeze=False)
+    grid = figure.subplots(*shape, squeeze=False)
+    return figure, grid
 
 
 def make_row(
@@ -191,7 +194,8 @@ def arrange_panels(count: int, max_columns: int) -> tuple[int, int]:
         max_columns: The most panels of a row.
     """
     num_rows = math.ceil(count / max_columns)
-    return num_rows, math.ceil(count / num_rows)
+    num_columns = math.ceil(count / num_rows)
+    return num_rows, num_columns
 
 
 def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
@@ -209,7 +213,8 @@ def keep_panels(grid: NDArray[np.object_], count: int) -> list[Axes]:
 
 def scale_text(points: float) -> float:
     """Returns a size of text that follows `font.size` of rcParams."""
-    return points / rcParamsDefault["font.size"] * rcParams["font.size"]
+    default_size = rcParamsDefault["font.size"]
+    return points / default_size * rcParams["font.size"]
 
 
 def add_panel_title(axes: Axes, title: str, width: float) -> None:
@@ -241,11 +246,15 @@ def finish_figure(
         words = _wrap(title, figure.get_figwidth())
         figure.suptitle(words, fontsize=scale_text(12))
     _add_legend(figure)
-    for artist in figure.findobj(Text):
+    texts = figure.findobj(Text)
+    add_fonts(texts)
+    for artist in texts:
         artist.set_parse_math(False)  # names may have dollars
     for legend in figure.legends:
-        legend_height = legend.get_window_extent().height / figure.dpi
-        figure.set_figheight(figure.get_figheight() + legend_height)
+        extent = legend.get_window_extent()
+        legend_height = extent.height / figure.dpi
+        height = figure.get_figheight() + legend_height
+        figure.set_figheight(height)
 
     # The layout is settled here, once: PNG and PDF have the same places, and
     # all ticks have the size of text that `fit_width` asks for.
@@ -264,7 +273,8 @@ def _add_legend(figure: Figure) -> None:
     entries: dict[str, Artist] = {}
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
-        entries.update(zip(labels, handles, strict=True))
+        labeled = zip(labels, handles, strict=True)
+        entries.update(labeled)
     if not entries:
         return
 
@@ -273,8 +283,10 @@ def _add_legend(figure: Figure) -> None:
     texts = [_wrap(label, width - 0.7) for label in entries]
     lines = "\n".join(texts).split("\n")
     longest = max(map(len, lines))
-    column_width = scale_text(longest / LETTERS_PER_INCH + 0.8)
-    max_columns = max(1, int(width / column_width))
+    longest_width = longest / LETTERS_PER_INCH
+    column_width = scale_text(longest_width + 0.8)
+    max_columns = int(width / column_width)
+    max_columns = max(1, max_columns)
     _, num_columns = arrange_panels(len(texts), max_columns)
     figure.legend(
         handles=list(entries.values()),
@@ -288,13 +300,16 @@ def _add_legend(figure: Figure) -> None:
 
 def _wrap(text: str, width: float) -> str:
     """Wraps text to a width in inches."""
-    letters = width * LETTERS_PER_INCH / scale_text(1)
-    return textwrap.fill(text, max(1, int(letters)))
+    letters = int(width * LETTERS_PER_INCH / scale_text(1))
+    return textwrap.fill(text, max(1, letters))
 
 
 def to_floats(arrays: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
     """Converts arrays, which may be tensors, to floats."""
-    return {name: np.asarray(array, float) for name, array in arrays.items()}
+    floats = {}
+    for name, array in arrays.items():
+        floats[name] = np.asarray(array, float)
+    return floats
 
 
 def melt(
@@ -312,9 +327,11 @@ def melt(
     tables = []
     for key, content in arrays.items():
         array = np.asarray(content)
-        index = np.indices(array.shape).reshape(array.ndim, -1)
+        places = np.indices(array.shape)
+        index = places.reshape(array.ndim, -1)
         columns: dict[str, Any] = {names[0]: key}
-        columns.update(zip(names[1:], index, strict=False))
+        named = zip(names[1:], index, strict=False)
+        columns.update(named)
         columns[value] = array.ravel()
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
@@ -343,14 +360,11 @@ def figure_to_png(
     if num_colors is None:
         return buffer.getvalue()
 
-    picture = (
-        Image.open(buffer)
-        .convert("RGB")
-        .quantize(
-            num_colors,
-            Image.Quantize.MAXCOVERAGE,
-            dither=Image.Dither.NONE,
-        )
+    picture = Image.open(buffer).convert("RGB")
+    picture = picture.quantize(
+        num_colors,
+        method=Image.Quantize.MAXCOVERAGE,
+        dither=Image.Dither.NONE,
     )
     buffer = io.BytesIO()
     picture.save(
@@ -388,13 +402,15 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
 
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
     """Stacks pictures `[H, W, 4]` of any sizes into one PNG file."""
-    width = max(picture.shape[1] for picture in pictures)
-    height = sum(picture.shape[0] for picture in pictures)
-    sheet = Image.new("RGBA", (width, height), "white")
+    widths = [picture.shape[1] for picture in pictures]
+    heights = [picture.shape[0] for picture in pictures]
+    size = (max(widths), sum(heights))
+    sheet = Image.new("RGBA", size, "white")
     top = 0
     for picture in pictures:
-        sheet.paste(Image.fromarray(picture), (0, top))
-        top += picture.shape[0]
+        image = Image.fromarray(picture)
+        sheet.paste(image, (0, top))
+        top += image.height
 
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG")
@@ -433,8 +449,10 @@ def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
     if figure is not None:
         png = Path(f"{path}.png")
         pdf = Path(f"{path}.pdf")
-        write_bytes(png, figure_to_png(figure))
-        write_bytes(pdf, figure_to_pdf(figure))
+        png_content = figure_to_png(figure)
+        pdf_content = figure_to_pdf(figure)
+        write_bytes(png, png_content)
+        write_bytes(pdf, pdf_content)
         written += [png, pdf]
     if exhibit.rows:
         table = Path(f"{path}.csv")

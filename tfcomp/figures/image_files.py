@@ -37,12 +37,14 @@ def arrange_channels(images: ArrayLike) -> np.ndarray:
         return images
     count, height, width, channels = images.shape
     beside = images.transpose(0, 1, 3, 2)
-    return beside.reshape(count, height, channels * width)
+    beside_width = channels * width
+    return beside.reshape(count, height, beside_width)
 
 
 def to_bytes(images: np.ndarray) -> np.ndarray:
     """Converts numbers, clipped to 0..1, to 0..255; NaN is 0."""
-    clipped = np.nan_to_num(images).clip(0, 1)
+    numbers = np.nan_to_num(images)
+    clipped = numbers.clip(0, 1)
     levels = np.round(clipped * 255)
     return levels.astype(np.uint8)
 
@@ -98,10 +100,12 @@ def make_sprite(
         pixels = to_bytes(panels)
         if not upright:
             pixels = pixels[:, ::-1]
-        places[name] = []
+        numbers = []
         for tile in pixels:
-            number = tiles.setdefault(tile.tobytes(), len(tiles))
-            places[name].append(number)
+            content = tile.tobytes()
+            number = tiles.setdefault(content, len(tiles))
+            numbers.append(number)
+        places[name] = numbers
 
     height, width, *colors = pixels.shape[1:]
     content = b"".join(tiles)
@@ -109,7 +113,8 @@ def make_sprite(
     array = array.reshape(-1, height, width, *colors)
     side = math.sqrt(len(tiles))
     columns = math.ceil(side)
-    sheet = Image.fromarray(tile_images(array, columns))
+    tiled = tile_images(array, columns)
+    sheet = Image.fromarray(tiled)
     file = io.BytesIO()
     sheet.save(file, "PNG")
     text = encode(file.getvalue())
@@ -182,15 +187,16 @@ def _read(path: Path, grid: np.ndarray) -> Outputs:
         images = arrays["images"]
         # Earlier versions kept none, and 8 bits cut what is beyond 0 to 1.
         unknown = np.full(count, np.nan)
-        errors = np.asarray(arrays.get("errors", unknown))
+        kept = arrays.get("errors", unknown)
+        errors = np.asarray(kept)
 
     if not np.array_equal(factors, grid):
         raise ValueError("it has other combinations than the page shows")
     is_complete = len(images) == count and len(errors) == count
     if images.ndim != 4 or not is_complete:
         raise ValueError(f"it has images of shape {images.shape}")
-    numbers = images.astype(np.float32) / 255
-    return numbers, errors
+    numbers = images.astype(np.float32)
+    return numbers / 255, errors
 
 
 def write_preview(
@@ -205,11 +211,14 @@ def write_preview(
         titles: A title for each of the n columns.
         rows: Images [n, H, W, C] of each row, their first row at the top.
     """
-    images = np.concatenate(list(map(arrange_channels, rows)))
+    panels = [arrange_channels(images) for images in rows]
+    images = np.concatenate(panels)
     tiled = tile_images(images, len(titles))
-    sheet = Image.fromarray(to_bytes(tiled))
+    pixels = to_bytes(tiled)
+    sheet = Image.fromarray(pixels)
     info = PngInfo()
-    info.add_text("points", json.dumps(list(titles)))
+    points = json.dumps(list(titles))
+    info.add_text("points", points)
     with write_whole(folder / PREVIEW_FILE) as partial:
         sheet.save(partial, "PNG", pnginfo=info)
 
@@ -221,7 +230,7 @@ def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
         # Other formats start programs, as Ghostscript.
         with Image.open(path, formats=["PNG"]) as file:
             points = json.loads(file.info["points"])
-            titles = list(map(str, points))
+            titles = [str(point) for point in points]
             sheet = np.asarray(file) / 255
         rows = []
         for strip in np.split(sheet, 2):

@@ -51,22 +51,30 @@ def draw_rows(
         first_row: Whether the first row of pixels is at the `bottom` or `top`.
         column_titles: Titles of the n columns.
     """
-    stacks = {label: arrange_channels(images) for label, images in rows.items()}
+    stacks = {}
+    for label, images in rows.items():
+        stacks[label] = arrange_channels(images)
     first = next(iter(stacks.values()))
     num_images, image_height, image_width = first.shape[:3]
     panel_height = PANEL_SIZE * min(1.0, image_height / image_width)
-    titles = list(map(_wrap_title, column_titles))
-    num_lines = max((text.count("\n") for text in titles), default=0)
+    titles = []
+    num_lines = 0
+    for column_title in column_titles:
+        text = _wrap_title(column_title)
+        titles.append(text)
+        num_lines = max(num_lines, text.count("\n"))
 
     # Wide enough for the legend, high enough for the titles.
     width = max(4.5, PANEL_SIZE * num_images + 0.4)
-    height = panel_height * len(stacks) + 0.6 + 0.16 * num_lines
+    height = panel_height * len(stacks) + 0.6
+    height = height + 0.16 * num_lines
     figure, panels = exhibits.make_panels(
         shape=(len(stacks), num_images),
         size=(width, height),
         pad=0.06,
     )
-    for row, images in zip(panels, stacks.values(), strict=True):
+    image_rows = zip(panels, stacks.values(), strict=True)
+    for row, images in image_rows:
         for axes, image in zip(row, images, strict=True):
             _show_image(axes, image)
             if mask is not None:
@@ -76,25 +84,36 @@ def draw_rows(
             axes.yaxis.set_visible(axes is row[0])
     if positions is not None:
         points = np.asarray(positions)
-        for column, (x, y) in zip(panels.T, points, strict=True):
+        columns = zip(panels.T, points, strict=True)
+        for column, (x, y) in columns:
             for axes in column:
                 _mark_position(axes, x, y)
 
     # A label has lines as long as its panels are high.
     letters = max(4, int(panel_height * LABEL_LETTERS))
-    _label_rows(list(panels[:, 0]), list(stacks), letters)
+    first_column = list(panels[:, 0])
+    _label_rows(first_column, list(stacks), letters)
+    size = exhibits.scale_text(10)
     for axes, text in zip(panels[0], titles, strict=False):
         axes.set_title(
             text,
-            fontsize=exhibits.scale_text(10),
+            fontsize=size,
             pad=TITLE_PAD,
         )
 
-    are_finite = [np.isfinite(images).all() for images in stacks.values()]
-    if not all(are_finite):
+    has_gaps = False
+    for images in stacks.values():
+        if not np.isfinite(images).all():
+            has_gaps = True
+    if has_gaps:
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
-    table = partial(melt, stacks, names, "pixel")
+    table = partial(
+        melt,
+        stacks,
+        names,
+        "pixel",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -104,21 +123,25 @@ def _label_rows(
     letters: int,
 ) -> None:
     """Writes labels beside the first panels, in lines of so many letters."""
+    size = exhibits.scale_text(12)
     for axes, label in zip(panels, labels, strict=True):
         text = textwrap.fill(label, letters, break_long_words=False)
-        axes.set_ylabel(text, fontsize=exhibits.scale_text(12))
+        axes.set_ylabel(text, fontsize=size)
 
 
 def _wrap_title(title: str) -> str:
     """Wraps lines, which would run into the titles of other columns."""
-    lines = title.split("\n")
-    return "\n".join(textwrap.fill(line, TITLE_LETTERS) for line in lines)
+    wrapped = []
+    for line in title.split("\n"):
+        wrapped.append(textwrap.fill(line, TITLE_LETTERS))
+    return "\n".join(wrapped)
 
 
 def _show_image(axes: Axes, image: np.ndarray) -> None:
     """Shows one image [H, W] in gray, or [H, W, 3] in color."""
     if image.ndim == 3:
-        is_finite = np.isfinite(image).all(axis=-1, keepdims=True)
+        is_number = np.isfinite(image)
+        is_finite = is_number.all(axis=-1, keepdims=True)
         image = np.where(is_finite, image, to_rgb(NO_VALUE_COLOR))
         axes.imshow(
             image.clip(0, 1),
@@ -177,32 +200,51 @@ def draw_manifolds(
     factors = np.asarray(factors, float)
     is_ood = np.asarray(is_ood, bool)
 
-    rows, columns = exhibits.arrange_panels(len(points), MAX_COLUMNS)
-    figure, grid = _make_manifold_panels(rows * len(space), columns)
+    num_stages = len(points)
+    rows, columns = exhibits.arrange_panels(num_stages, MAX_COLUMNS)
+    num_rows = rows * len(space)
+    figure, grid = _make_manifold_panels(num_rows, columns)
     is_curve = len(space) == 1 and not space[0].categorical
 
     for index, factor in enumerate(space):
         first_row = index * rows
-        block = grid[first_row : first_row + rows]
-        panels = exhibits.keep_panels(block, len(points))
+        end_row = first_row + rows
+        block = grid[first_row:end_row]
+        panels = exhibits.keep_panels(block, num_stages)
         values = factors[:, index]
         colors = _make_colors(values, factor)
         shades = colors.to_rgba(values)
 
-        for axes, (stage, places) in zip(panels, points.items(), strict=True):
+        stages = zip(panels, points.items(), strict=True)
+        for axes, (stage, places) in stages:
             if is_curve:
                 _draw_curve(axes, places, factor.is_closed)
-            _draw_points(axes, places, shades, is_ood)
+            _draw_points(
+                axes,
+                places,
+                shades,
+                is_ood,
+            )
             if index == 0:
                 exhibits.add_panel_title(axes, stage, MANIFOLD_SIZE)
 
-        bar = figure.colorbar(colors, ax=panels, pad=0.01)
+        bar = figure.colorbar(
+            colors,
+            ax=panels,
+            pad=0.01,
+        )
         bar.set_label(factor.label)
         if factor.names:
-            bar.set_ticks(factor.values().tolist(), labels=factor.names)
+            ticks = factor.values().tolist()
+            bar.set_ticks(ticks, labels=factor.names)
 
     names = ("stage", "point", "axis")
-    table = partial(melt, points, names, "coordinate")
+    table = partial(
+        melt,
+        points,
+        names,
+        "coordinate",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -220,16 +262,19 @@ def _make_manifold_panels(rows: int, columns: int) -> tuple[Plot, np.ndarray]:
 def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
     """Makes the colors of a factor: cyclic ones if it is periodic."""
     if factor.periodic:
-        return ScalarMappable(Normalize(factor.low, factor.high), "twilight")
+        norm = Normalize(factor.low, factor.high)
+        return ScalarMappable(norm, "twilight")
     low = np.nanmin(values)
     high = np.nanmax(values)
-    return ScalarMappable(Normalize(low, high), "viridis")
+    norm = Normalize(low, high)
+    return ScalarMappable(norm, "viridis")
 
 
 def _draw_curve(axes: Axes, points: np.ndarray, is_closed: bool) -> None:
     """Joins points [n, 2] that follow each other."""
     if is_closed:
-        points = np.concatenate([points, points[:1]])
+        first = points[:1]
+        points = np.concatenate([points, first])
     x, y = points.T
     axes.plot(
         x,
@@ -250,10 +295,11 @@ def _draw_points(
     axes.set_box_aspect(1)
     if not np.isfinite(points).any():
         axes.set_xlabel("no variance")
-    for label, is_drawn, marker, size in (
+    looks = [
         ("training region", ~is_ood, "o", 6),
         (OUTLINE_LABEL, is_ood, "D", 18),
-    ):
+    ]
+    for label, is_drawn, marker, size in looks:
         if not is_drawn.any():
             continue
         x, y = points[is_drawn].T

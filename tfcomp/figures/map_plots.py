@@ -54,8 +54,10 @@ def draw_maps(
         cmap: Colors; by default from rcParams.
     """
     arrays = [grid_map.values for grid_map in maps.values()]
-    numbers = np.concatenate(list(map(np.ravel, arrays)))
-    finite = numbers[np.isfinite(numbers)]
+    flat = [array.ravel() for array in arrays]
+    numbers = np.concatenate(flat)
+    is_finite = np.isfinite(numbers)
+    finite = numbers[is_finite]
     if limits is None and finite.size:
         limits = (finite.min(), finite.max())
     low, high = limits or (0.0, 1.0)
@@ -74,8 +76,14 @@ def draw_maps(
     )
     panels = exhibits.keep_panels(grid, len(maps))
 
-    for axes, (name, grid_map) in zip(panels, maps.items(), strict=True):
-        image = show_map(axes, grid_map, norm, cmap)
+    titled = zip(panels, maps.items(), strict=True)
+    for axes, (name, grid_map) in titled:
+        image = show_map(
+            axes,
+            grid_map,
+            norm,
+            cmap,
+        )
         exhibits.add_panel_title(axes, name, width)
 
     figure.colorbar(
@@ -95,13 +103,17 @@ def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
     """Returns a row for each cell: values of the factors, number, held out."""
     tables = []
     for name, grid_map in maps.items():
-        names = [factor.name for factor in grid_map.factors]
-        values = [factor.values() for factor in grid_map.factors]
+        names = []
+        values = []
+        for factor in grid_map.factors:
+            names.append(factor.name)
+            values.append(factor.values())
         points = pd.MultiIndex.from_product(values, names=names)
         table = points.to_frame(index=False)
         table.insert(0, "map", name)
-        # Hue, saturation and value may be the factors.
-        column = "number" if "value" in names else "value"
+        column = "value"
+        if "value" in names:  # as hue, saturation and value may be
+            column = "number"
         table[column] = grid_map.values.ravel()
         if grid_map.mask is not None:
             table["held_out"] = grid_map.mask.ravel()
@@ -124,16 +136,18 @@ def draw_gram_matrices(
     """
     arrays = exhibits.to_floats(matrices)
     count = len(next(iter(arrays.values())))
-    ticks: dict[str, float] = {}
+    labels: list[str] = []
+    places: list[float] = []
     if num_id < count:
-        ticks = {"ID": num_id / 2, "OOD": (num_id + count) / 2}
-    labels = list(ticks)
-    places = list(ticks.values())
+        labels = ["ID", "OOD"]
+        places = [num_id / 2, (num_id + count) / 2]
 
-    width = GRAM_SIZE * len(arrays) + 1.0
+    num_panels = len(arrays)
+    width = GRAM_SIZE * num_panels + 1.0
     size = (width, GRAM_SIZE + 0.9)
-    figure, panels = exhibits.make_row(size, len(arrays))
-    for axes, (name, array) in zip(panels, arrays.items(), strict=True):
+    figure, panels = exhibits.make_row(size, num_panels)
+    titled = zip(panels, arrays.items(), strict=True)
+    for axes, (name, array) in titled:
         image = axes.imshow(
             array,
             vmin=0.0,
@@ -164,7 +178,12 @@ def draw_gram_matrices(
         pad=0.02,
     )
     names = ("matrix", "row", "column")
-    table = partial(melt, arrays, names, "similarity")
+    table = partial(
+        melt,
+        arrays,
+        names,
+        "similarity",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -189,34 +208,46 @@ def draw_embeddings(
     num_rows = math.ceil(count / num_columns)
     # Gray room, which is NaN, parts the tiles and has their levels.
     room = math.ceil(height / 4)
+    upright = matrices[:, ::-1]
     framed = np.pad(
-        matrices[:, ::-1],
+        upright,
         [(0, 0), (room, 0), (0, 1)],
         constant_values=np.nan,
     )
     sheet = tile_images(framed, num_columns, empty=np.nan)
 
-    size = (TILE_SIZE * num_columns + 1.2, TILE_SIZE * num_rows + 1.0)
-    figure = exhibits.make_figure(size)
+    sheet_width = TILE_SIZE * num_columns + 1.2
+    sheet_height = TILE_SIZE * num_rows + 1.0
+    figure = exhibits.make_figure((sheet_width, sheet_height))
     axes = figure.subplots()
-    image = _show_symmetric(axes, sheet, find_limit(matrices))
+    limit = find_limit(matrices)
+    image = _show_symmetric(axes, sheet, limit)
     axes.invert_yaxis()  # the first tile is at the top
     axes.set(xticks=[], yticks=[])
     axes.set_xlabel(f"one matrix per value of {factor_label}")
+    size = exhibits.scale_text(7)
     for number, level in enumerate(levels):
         row, column = divmod(number, num_columns)
+        left = column * (width + 1)
+        top = row * (height + room)
         axes.text(
-            x=column * (width + 1),
-            y=row * (height + room) + room / 2,
+            x=left,
+            y=top + room / 2,
             s=level,
-            fontsize=exhibits.scale_text(7),
+            fontsize=size,
             va="center",
         )
     figure.colorbar(image, label="entry")
 
-    named = dict(zip(levels, matrices, strict=True))
+    pairs = zip(levels, matrices, strict=True)
+    named = dict(pairs)
     names = ("level", "row", "column")
-    table = partial(melt, named, names, "entry")
+    table = partial(
+        melt,
+        named,
+        names,
+        "entry",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
@@ -235,13 +266,16 @@ def draw_profiles(
     """
     arrays = exhibits.to_floats(profiles)
     limit = max(map(find_limit, arrays.values()))
+    num_panels = len(arrays)
+    width = 3.0 * num_panels + 1.6
     figure, grid = exhibits.make_panels(
-        shape=(1, len(arrays)),
-        size=(3.0 * len(arrays) + 1.6, 3.4),
+        shape=(1, num_panels),
+        size=(width, 3.4),
         pad=0.08,
     )
     panels = list(grid[0])
-    for axes, (name, array) in zip(panels, arrays.items(), strict=True):
+    titled = zip(panels, arrays.items(), strict=True)
+    for axes, (name, array) in titled:
         image = _show_symmetric(axes, array, limit)
         xlabel = f"number along the {name}"
         axes.set(
@@ -257,18 +291,30 @@ def draw_profiles(
         aspect=25,
     )
     names = ("axis", "level", "pixel")
-    table = partial(melt, arrays, names, "profile")
+    table = partial(
+        melt,
+        arrays,
+        names,
+        "profile",
+    )
     return exhibits.finish_figure(figure, title, table)
 
 
 def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
     """Shows numbers in red above 0 and in blue below."""
-    return show_cells(axes, array, Normalize(-limit, limit), "RdBu_r")
+    norm = Normalize(-limit, limit)
+    return show_cells(
+        axes,
+        array,
+        norm,
+        "RdBu_r",
+    )
 
 
 def find_limit(numbers: np.ndarray) -> float:
     """Returns the end of a color scale that outliers do not wash out."""
-    finite = np.abs(numbers[np.isfinite(numbers)])
+    is_finite = np.isfinite(numbers)
+    finite = np.abs(numbers[is_finite])
     if not finite.any():
         return 1.0
     quantile = float(np.quantile(finite, 0.999))
@@ -293,7 +339,8 @@ def show_map(
         cmap: Colors; by default from rcParams.
     """
     num_x, num_y = grid_map.values.shape
-    aspect = num_x / num_y / get_map_aspect((num_x, num_y))
+    map_aspect = get_map_aspect((num_x, num_y))
+    aspect = num_x / num_y / map_aspect
     image = show_cells(
         axes,
         grid_map.values.T,
@@ -315,7 +362,8 @@ def show_map(
 def get_map_aspect(shape: Sequence[int]) -> float:
     """Returns width over height of a map of `(nx, ny)` cells."""
     num_x, num_y = shape
-    return min(2.5, max(0.7, num_x / num_y))
+    aspect = max(0.7, num_x / num_y)
+    return min(2.5, aspect)
 
 
 def show_cells(
@@ -336,11 +384,14 @@ def show_cells(
         no_value_color: The color of numbers that are not finite.
         aspect: Height over width of a cell.
     """
-    colors = matplotlib.colormaps[cmap or matplotlib.rcParams["image.cmap"]]
+    name = cmap or matplotlib.rcParams["image.cmap"]
+    colors = matplotlib.colormaps[name]
+    colors = colors.with_extremes(bad=no_value_color)
+    cells = np.ma.masked_invalid(values)
     return axes.imshow(
-        np.ma.masked_invalid(values),
+        cells,
         origin="lower",
-        cmap=colors.with_extremes(bad=no_value_color),
+        cmap=colors,
         norm=norm,
         aspect=aspect,
         interpolation="nearest",
@@ -371,10 +422,13 @@ def label_values(axis: Axis, factor: Factor) -> None:
         factor: The factor that changes along it.
     """
     values = factor.values()
-    max_ticks = MAX_NAMES if factor.names else MAX_TICKS
-    step = math.ceil(len(values) / max_ticks)
-    places = np.arange(0, len(values), step)
-    labels = list(map(factor.describe, values[::step]))
+    max_ticks = MAX_TICKS
+    if factor.names:
+        max_ticks = MAX_NAMES
+    num_values = len(values)
+    step = math.ceil(num_values / max_ticks)
+    places = np.arange(0, num_values, step)
+    labels = [factor.describe(value) for value in values[::step]]
 
     style: dict[str, Any] = {}
     num_letters = sum(map(len, labels))
@@ -392,13 +446,16 @@ def compute_outline(mask: ArrayLike) -> np.ndarray:
     Returns:
         Segments [n, 2, 2]: two ends, each (x, y).
     """
-    padded = np.pad(np.asarray(mask, bool), 1)
-    changes_x = np.diff(padded, axis=0)[:, 1:-1]  # [nx + 1, ny]
-    changes_y = np.diff(padded, axis=1)[1:-1]  # [nx, ny + 1]
-    upright = np.argwhere(changes_x) - 0.5
-    level = np.argwhere(changes_y) - 0.5
+    cells = np.asarray(mask, bool)
+    padded = np.pad(cells, 1)
+    changes_x = np.diff(padded, axis=0)
+    changes_y = np.diff(padded, axis=1)
+    upright = np.argwhere(changes_x[:, 1:-1]) - 0.5  # of [nx + 1, ny]
+    level = np.argwhere(changes_y[1:-1]) - 0.5  # of [nx, ny + 1]
+    upright_stops = upright + [0, 1]
+    level_stops = level + [1, 0]
     starts = np.concatenate([upright, level])
-    stops = np.concatenate([upright + [0, 1], level + [1, 0]])
+    stops = np.concatenate([upright_stops, level_stops])
     return np.stack([starts, stops], axis=1)
 
 
@@ -410,8 +467,9 @@ def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
         mask: Cells [nx, ny]; the outline parts True from False.
         linewidth: Points.
     """
+    segments = list(compute_outline(mask))
     lines = LineCollection(
-        list(compute_outline(mask)),
+        segments,
         colors=OUTLINE_COLOR,
         linewidths=linewidth,
         capstyle="projecting",  # closes the corners

@@ -34,7 +34,8 @@ def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
         rows: Numbers of rows, [n].
         count: The most that are sampled.
     """
-    return rows[choose_rows(len(rows), count)]
+    sample = choose_rows(len(rows), count)
+    return rows[sample]
 
 
 def picture_samples(
@@ -54,9 +55,17 @@ def picture_samples(
         count: The number of points.
     """
     splits = dataset.splits
-    is_in_subset = splits.is_ood if subset == "ood" else splits.is_id
-    rows = choose_spread(np.flatnonzero(is_in_subset), count)
-    return picture_rows(dataset, {"model": evaluation}, rows, title=title)
+    is_in_subset = splits.is_id
+    if subset == "ood":
+        is_in_subset = splits.is_ood
+    points = np.flatnonzero(is_in_subset)
+    rows = choose_spread(points, count)
+    return picture_rows(
+        dataset,
+        {"model": evaluation},
+        rows,
+        title=title,
+    )
 
 
 def picture_rows(
@@ -77,14 +86,22 @@ def picture_rows(
         with_split: Whether titles of points tell if they are held out.
     """
     first = next(iter(evaluations.values()))
-    images = {dataset.truth_label: dataset.to_pictures(first.truth[rows])}
+    truth = dataset.to_pictures(first.truth[rows])
+    images = {dataset.truth_label: truth}
     for label, evaluation in evaluations.items():
-        images[label] = dataset.to_pictures(evaluation.images[rows])
-    describe = title_points if with_split else describe_points
+        outputs = evaluation.images[rows]
+        images[label] = dataset.to_pictures(outputs)
+
+    positions = None
+    if dataset.has_position:
+        positions = dataset.splits.grid[rows]
+    describe = describe_points
+    if with_split:
+        describe = title_points
     return draw_rows(
         images,
-        dataset.splits.grid[rows] if dataset.has_position else None,
-        get_pixel_mask(dataset),
+        positions,
+        mask=get_pixel_mask(dataset),
         title=title,
         first_row=dataset.first_row,
         column_titles=describe(dataset, rows),
@@ -104,7 +121,8 @@ def describe_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
     titles = []
     for point in dataset.splits.grid[rows]:
         parts = []
-        for factor, value in zip(dataset.space, point, strict=True):
+        named = zip(dataset.space, point, strict=True)
+        for factor, value in named:
             text = "–"
             if not np.isnan(value):
                 text = factor.describe(value)
@@ -123,17 +141,25 @@ def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
         rows: The points, among those that are scored.
     """
     points = describe_points(dataset, rows)
-    splits = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
-    return list(map(" ".join, zip(splits, points, strict=True)))
+    held_out = dataset.splits.is_ood[rows]
+    titles = []
+    for is_ood, point in zip(held_out, points, strict=True):
+        split = "ID"
+        if is_ood:
+            split = "OOD"
+        titles.append(f"{split} {point}")
+    return titles
 
 
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
     """Returns the region over the pixels, if factors are pixel positions."""
     rows, columns, _ = dataset.image_shape
-    is_pixels = dataset.has_position and dataset.space.shape == (columns, rows)
-    if not (is_pixels and dataset.splits.is_complete):
+    has_pixels = dataset.space.shape == (columns, rows)
+    is_pixels = dataset.has_position and has_pixels
+    if not is_pixels or not dataset.splits.is_complete:
         return None
-    return make_map(dataset, dataset.splits.is_ood).mask
+    region = make_map(dataset, dataset.splits.is_ood)
+    return region.mask
 
 
 def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
@@ -159,12 +185,15 @@ def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
         gaps.add(find_interval(curve, splits.is_ood))
     gaps.discard(None)
 
+    shaded = None
+    if len(gaps) == 1:  # for all curves that have one
+        shaded = gaps.pop()
+    table = pd.DataFrame(lines, factor.values())
     return draw_curves(
-        pd.DataFrame(lines, factor.values()),
+        table,
         xlabel=factor.label,
         ylabel="MSE over pixels",
-        # One gap for all curves that have one can be shaded.
-        shaded=gaps.pop() if len(gaps) == 1 else None,
+        shaded=shaded,
         logy=True,
     )
 
@@ -183,10 +212,13 @@ def picture_landscape(
         planes: The maps, by default all of the dataset.
         label: The label of the error, by default the reference.
     """
+    ratio = compute_error_ratio(dataset, evaluation)
+    if not label:
+        label = label_error(dataset)
     return picture_maps(
         dataset,
-        {"error landscape": compute_error_ratio(dataset, evaluation)},
-        label or label_error(dataset),
+        {"error landscape": ratio},
+        label,
         planes=planes,
     )
 
@@ -216,14 +248,17 @@ def picture_maps(
         planes: The maps, by default all of the dataset.
         cmap: Colors; by default from rcParams.
     """
+    if not planes:
+        planes = dataset.planes
     panels = {}
     for name, values in maps.items():
         grid_map = make_map(dataset, values)
-        for plane in planes or dataset.planes:
+        for plane in planes:
             # Two maps may have the same place, but not the same axes, too.
             place = name
             if plane.held:
-                names = " and ".join(factor.name for factor in plane.factors)
+                factors = [factor.name for factor in plane.factors]
+                names = " and ".join(factors)
                 place = f"{names} at {plane.held}"
                 if len(maps) > 1:
                     place = f"{name}, {place}"
@@ -264,13 +299,16 @@ def picture_volumes(
     centered = {}
     for stage, volume in volumes.items():
         finite = np.ma.masked_invalid(volume)
-        centered[stage] = (finite - finite.mean()).filled(np.nan)
-    limit = map_plots.find_limit(np.stack(list(centered.values())))
+        deviations = finite - finite.mean()
+        centered[stage] = deviations.filled(np.nan)
+    numbers = np.stack(list(centered.values()))
+    limit = map_plots.find_limit(numbers)
 
+    label = label_volume(dataset.space)
     return picture_maps(
         dataset,
         centered,
-        f"{label_volume(dataset.space)} less its mean",
+        f"{label} less its mean",
         title,
         limits=(-limit, limit),
         planes=planes,
@@ -280,7 +318,11 @@ def picture_volumes(
 
 def label_volume(space: FactorSpace) -> str:
     """Returns the axis label of log-volumes, as `log(volume / px²)`."""
-    counts = Counter(f.unit or f.name for f in space if not f.categorical)
+    units = []
+    for factor in space:
+        if not factor.categorical:
+            units.append(factor.unit or factor.name)
+    counts = Counter(units)
     powers = []
     for unit, count in counts.items():
         exponent = _POWERS.get(count, f"^{count}")
@@ -301,15 +343,14 @@ def picture_embedding(
         embedding: Its matrices and profiles, one for each value.
     """
     title = f"embedding of {factor.name}"
-    levels = list(map(factor.describe, factor.values()))
-    figures = {
-        "embedding": map_plots.draw_embeddings(
-            embedding.matrices,
-            levels,
-            factor_label=factor.label,
-            title=title,
-        )
-    }
+    levels = [factor.describe(value) for value in factor.values()]
+    matrices = map_plots.draw_embeddings(
+        embedding.matrices,
+        levels,
+        factor_label=factor.label,
+        title=title,
+    )
+    figures = {"embedding": matrices}
     if embedding.profiles:
         figures["profiles"] = map_plots.draw_profiles(
             embedding.profiles,

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,10 +58,12 @@ def write_projector(
     _write_metadata(folder / METADATA_FILE, metadata)
     sprite, size = make_sprite(images)
     with write_whole(folder / SPRITE_FILE) as partial:
-        Image.fromarray(sprite).save(partial, "PNG")
+        picture = Image.fromarray(sprite)
+        picture.save(partial, "PNG")
 
     config = ProjectorConfig()
-    for index, (stage, features) in enumerate(stages.items()):
+    named = enumerate(stages.items())
+    for index, (stage, features) in named:
         safe = re.sub(r"[^\w.-]", "_", stage)  # a stage may be called block/1
         path = f"{SUBFOLDER}/{index:02d}_{safe}.tsv"
         # Text, since TensorBoard takes bytes for text as well when they happen
@@ -107,9 +110,12 @@ def write_projections(analysis: RunAnalysis) -> None:
 
     # TensorBoard sorts by name and opens on the first. The last inner stage
     # with any variance shows most; the code looks the same in every run.
-    inner = list(components)[1:-1]
-    varying = [s for s in inner if components[s].explained.any()]
-    order = dict.fromkeys([*varying[-1:], *components])
+    order = list(components)
+    for stage in order[-2:0:-1]:
+        if components[stage].explained.any():
+            order.remove(stage)
+            order.insert(0, stage)
+            break
     stages = {}
     for place, stage in enumerate(order, 1):
         features = components[stage].features
@@ -117,19 +123,22 @@ def write_projections(analysis: RunAnalysis) -> None:
 
     # TensorBoard labels points by the first column of words.
     points = title_points(analysis.dataset, np.arange(len(splits.grid)))
-    metadata = pd.DataFrame(
-        {
-            "point": points,
-            **analysis.dataset.space.name_values(splits.grid),
-            "split": np.where(splits.is_ood, "OOD", "ID"),
-        }
-    )
+    values = analysis.dataset.space.name_values(splits.grid)
+    columns: dict[str, Any] = {"point": points}
+    columns.update(values)
+    columns["split"] = np.where(splits.is_ood, "OOD", "ID")
+    metadata = pd.DataFrame(columns)
     images = analysis.evaluation.images
     if analysis.dataset.first_row == "bottom":
         images = images[:, ::-1]
 
     try:
-        write_projector(folder, stages, metadata, images)
+        write_projector(
+            folder,
+            stages,
+            metadata,
+            images,
+        )
     except OSError as error:
         reason = describe_refusal(error)
         print(f"note: no data for the projector: {reason}", file=sys.stderr)
@@ -144,10 +153,13 @@ def make_sprite(images: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
     Returns:
         The sprite, uint8 [height, width, ...], and (width, height) of a tile.
     """
-    columns = math.ceil(math.sqrt(len(images)))  # nearly a square
-    pixels = to_bytes(arrange_channels(images))
+    side = math.sqrt(len(images))
+    columns = math.ceil(side)  # nearly a square
+    panels = arrange_channels(images)
+    pixels = to_bytes(panels)
     longest = max(pixels.shape[1:3])
     thinning = math.ceil(longest * columns / MAX_SPRITE_SIZE)
     pixels = pixels[:, ::thinning, ::thinning]
     height, width = pixels.shape[1:3]
-    return tile_images(pixels, columns), (width, height)
+    sprite = tile_images(pixels, columns)
+    return sprite, (width, height)

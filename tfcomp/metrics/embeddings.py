@@ -34,16 +34,19 @@ class EmbeddingAnalysis:
 def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
     """Computes the numbers of one embedding layer (section 4.1)."""
     spectrum = np.asarray(layer.spectrum())
-    rank = compute_effective_rank(np.square(spectrum, dtype=np.float64))
-    summary: Scores = {"effective_rank": float(rank.mean())}
+    squares = np.square(spectrum, dtype=np.float64)
+    rank = compute_effective_rank(squares)
+    mean_rank = float(rank.mean())
+    summary: Scores = {"effective_rank": mean_rank}
     profiles = {}
     if isinstance(layer, AxisEmbedding):
         profiles = layer.profiles()
         summary |= _summarize_axes(layer)
     else:
         summary |= _summarize_penalties(layer)
+    matrices = np.asarray(layer.matrices())
     return EmbeddingAnalysis(
-        matrices=np.asarray(layer.matrices()),
+        matrices=matrices,
         spectrum=spectrum,
         effective_rank=rank,
         summary=summary,
@@ -66,9 +69,12 @@ def _summarize_axes(layer: AxisEmbedding) -> Scores:
 def _summarize_penalties(layer: ValueEmbedding) -> Scores:
     """Computes the means of penalties over values (equations 10 and 11)."""
     entropy = EntropyRegularizer(1.0, "mean")
-    summary: Scores = {"entropy": float(entropy(layer.coefficients))}
+    mean_entropy = entropy(layer.coefficients)
+    summary: Scores = {"entropy": float(mean_entropy)}
     for basis in ("raw", "unit"):
         variance = VarianceRegularizer(1.0, basis, "mean")
-        both = variance(layer.left) + variance(layer.right)
-        summary[f"variance_{basis}"] = float(both) / 2
+        left = variance(layer.left)
+        right = variance(layer.right)
+        both = float(left + right)
+        summary[f"variance_{basis}"] = both / 2
     return summary

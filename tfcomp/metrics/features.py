@@ -57,14 +57,16 @@ def median_or_none(values: Array) -> float | None:
 
 def average(values: Iterable[float | None]) -> float | None:
     """Computes the mean; None if one of the values does not exist."""
-    return mean_or_none(np.array(list(values), float))
+    numbers = list(values)
+    return mean_or_none(np.array(numbers, float))
 
 
 def single_threaded(
     function: Callable[Given, Result],
 ) -> Callable[Given, Result]:
     """Limits the linear algebra library to one thread during the calls."""
-    return threadpool_limits.wrap(limits=1, user_api="blas")(function)
+    limit = threadpool_limits.wrap(limits=1, user_api="blas")
+    return limit(function)
 
 
 def compute_rows(flat: Array, is_ood: Array) -> Array:
@@ -141,7 +143,8 @@ def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
     """
     num_units = max(flat.shape[1], 1)
     for start in range(0, num_units, count):
-        yield flat[:, start : start + count]
+        end = start + count
+        yield flat[:, start:end]
 
 
 def _center(block: Array, is_ood: Array) -> Array:
@@ -149,7 +152,8 @@ def _center(block: Array, is_ood: Array) -> Array:
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
     shifted = block - block[0]
-    mean = shifted[~is_ood].mean(axis=0, dtype=np.float64)
+    id_points = shifted[~is_ood]
+    mean = id_points.mean(axis=0, dtype=np.float64)
     shifted -= mean.astype(shifted.dtype)
     return shifted
 
@@ -164,7 +168,8 @@ def compute_effective_rank(weights: Array) -> Array:
     divisor = np.where(is_zero, 1.0, total)
     shares = weights / divisor[..., np.newaxis]
     entropy = entr(shares).sum(axis=-1)
-    return np.where(is_zero, 0.0, np.exp(entropy))
+    rank = np.exp(entropy)
+    return np.where(is_zero, 0.0, rank)
 
 
 @single_threaded
@@ -188,9 +193,11 @@ def compute_participation(rows: Array, points: Array) -> float | None:
         part = rows[np.ix_(points, points)]
     else:
         part = rows[points]
-    product = part - part.mean(axis=0)
+    mean = part.mean(axis=0)
+    product = part - mean
     if is_gram:
-        product = product - product.mean(axis=1, keepdims=True)
+        row_means = product.mean(axis=1, keepdims=True)
+        product = product - row_means
     elif product.shape[0] < product.shape[1]:
         product = product @ product.T
     else:
@@ -200,4 +207,5 @@ def compute_participation(rows: Array, points: Array) -> float | None:
     trace = np.trace(product)
     if trace <= SPREAD_FLOOR * len(part):
         return None
-    return float(trace**2 / np.sum(product**2))
+    squares = np.sum(product**2)
+    return float(trace**2 / squares)

@@ -67,7 +67,8 @@ def is_dead(g: Array) -> Array:
         axis2=2,
     )  # [n, F]
     is_short = squared_lengths <= FLOOR**2
-    return np.asarray(is_short.any(axis=1))
+    is_any_short = is_short.any(axis=1)
+    return np.asarray(is_any_short)
 
 
 def find_floored(g: Array) -> Array:
@@ -93,15 +94,19 @@ def compute_log_volume(g: Array) -> Array:
     """
     g = _finite(g)
     if not g.shape[1]:
-        return np.full(len(g), np.nan)
+        num_points = len(g)
+        return np.full(num_points, np.nan)
 
     # By eigenvalues, since a determinant would underflow. LAPACK may refuse
     # NaN: it is given zeros instead.
-    eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
+    finite = np.nan_to_num(g)
+    eigenvalues = np.linalg.eigvalsh(finite)  # [n, F]
     eigenvalues = np.maximum(eigenvalues, FLOOR**2)
     singular_values = np.sqrt(eigenvalues)
-    log_volume = np.log(singular_values).sum(axis=1)
-    is_missing = np.isnan(g[:, 0, 0])
+    logs = np.log(singular_values)
+    log_volume = logs.sum(axis=1)
+    first = g[:, 0, 0]
+    is_missing = np.isnan(first)
     return np.where(is_missing, np.nan, log_volume)
 
 
@@ -128,7 +133,8 @@ def divide_by_contrast(
     """
     contrast = activations.std(axis=1, dtype=np.float64)
     contrast = np.maximum(contrast, FLOOR)
-    return log_volume - num_factors * np.log(contrast)
+    log_contrast = np.log(contrast)
+    return log_volume - num_factors * log_contrast
 
 
 def compute_factorization(g: Array) -> Array:
@@ -140,17 +146,20 @@ def compute_cosine_factorization(g: Array) -> Array:
     """Computes 1 less the absolute cosine of directions, [n] in [0, 1]."""
 
     def multiply_lengths(xx: Array, yy: Array) -> Array:
-        return np.sqrt(xx) * np.sqrt(yy)
+        length_x = np.sqrt(xx)
+        length_y = np.sqrt(yy)
+        return length_x * length_y
 
     return _average_pairs(g, multiply_lengths, worst=0.0)
 
 
 def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
     """Averages the cosine form over points, by pair of directions."""
-    num_factors = g.shape[1]
+    factors = range(g.shape[1])
     scores = {}
-    for pair in itertools.combinations(range(num_factors), 2):
-        part = g[:, pair][:, :, pair]  # [n, 2, 2]
+    for pair in itertools.combinations(factors, 2):
+        rows = g[:, pair]
+        part = rows[:, :, pair]  # [n, 2, 2]
         cosine_form = compute_cosine_factorization(part)
         scores[pair] = float(cosine_form.mean())
     return scores
@@ -163,7 +172,8 @@ def compute_chance(num_units: int) -> float:
     """
     numerator = math.lgamma(num_units / 2)
     denominator = math.lgamma((num_units + 1) / 2)
-    cosine = math.exp(numerator - denominator) / math.sqrt(math.pi)
+    ratio = math.exp(numerator - denominator)
+    cosine = ratio / math.sqrt(math.pi)
     return max(1 - cosine, 0.0)  # rounding, of 1 unit
 
 
@@ -205,19 +215,25 @@ def compute_gradient_metrics(
     Returns:
         Metric tensors [n, F, F]; zeros for a factor with one value.
     """
+    num_points = len(activations)
     num_factors = len(axes)
-    g = np.zeros((len(activations), num_factors, num_factors))
+    factors = range(num_factors)
+    g = np.zeros((num_points, num_factors, num_factors))
     for part in iterate_units(activations, _BLOCK_UNITS):
-        maps = part.reshape(*shape, -1).astype(np.float64)
+        maps = part.reshape(*shape, -1)
+        maps = maps.astype(np.float64)
         slopes = []
         for axis in axes:
             if shape[axis] > 1:
-                slopes.append(np.gradient(maps, axis=axis))
+                slope = np.gradient(maps, axis=axis)
             else:
-                slopes.append(np.zeros_like(maps))
+                slope = np.zeros_like(maps)
+            slopes.append(slope)
 
-        for i, j in itertools.product(range(num_factors), repeat=2):
-            product = np.einsum("...u,...u->...", slopes[i], slopes[j])
+        for i, j in itertools.product(factors, repeat=2):
+            first = slopes[i]
+            second = slopes[j]
+            product = np.einsum("...u,...u->...", first, second)
             g[:, i, j] += product.ravel()
     return g
 
@@ -282,16 +298,17 @@ def summarize_geometry(g: Array, is_ood: Array) -> Scores:
 def _finite(g: Array) -> Array:
     """Makes tensors that are not finite NaN as a whole."""
     g = np.asarray(g, np.float64)
-    is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)
+    is_finite = np.isfinite(g)
+    is_finite = is_finite.all(axis=(1, 2), keepdims=True)
     return np.where(is_finite, g, np.nan)
 
 
 def _list_pairs(g: Array) -> list[tuple[Array, Array, Array]]:
     """Lists g_xx, g_yy and g_xy, each [n], of every pair of factors."""
     g = _finite(g)
-    num_factors = g.shape[1]
+    factors = range(g.shape[1])
     pairs = []
-    for i, j in itertools.combinations(range(num_factors), 2):
+    for i, j in itertools.combinations(factors, 2):
         xx = g[:, i, i]
         yy = g[:, j, j]
         xy = g[:, i, j]
@@ -313,14 +330,19 @@ def _average_pairs(
     """
     scores = []
     for xx, yy, xy in _list_pairs(g):
-        divisor = np.maximum(combine(xx, yy), _TINY)
-        scores.append(1 - np.abs(xy) / divisor)
+        divisor = combine(xx, yy)
+        divisor = np.maximum(divisor, _TINY)
+        cosine = np.abs(xy) / divisor
+        scores.append(1 - cosine)
     if not scores:
-        return np.full(len(g), np.nan)
+        num_points = len(g)
+        return np.full(num_points, np.nan)
 
     # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.
-    mean = np.clip(np.mean(scores, axis=0), worst, 1.0)
-    return np.where(is_dead(g), worst, mean)
+    mean = np.mean(scores, axis=0)
+    mean = np.clip(mean, worst, 1.0)
+    is_worst = is_dead(g)
+    return np.where(is_worst, worst, mean)
 
 
 @computes(
@@ -333,7 +355,12 @@ def _average_pairs(
     "stages",
     names="log_volume_median_id log_volume_median_ood log_volume_difference",
 )
-@computes("stages", SHARE, "floor_fraction_id floor_fraction_ood", better="low")
+@computes(
+    "stages",
+    SHARE,
+    "floor_fraction_id floor_fraction_ood",
+    better="low",
+)
 def measure_volume_spread(analysis: RunAnalysis) -> Rows:
     """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
     is_id = analysis.splits.is_id
@@ -344,8 +371,9 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
         row = _spread("log_volume", volume, analysis)
         row["log_volume_difference"] = None
         if is_id.any() and is_ood.any():
-            difference = volume[is_ood].mean() - volume[is_id].mean()
-            row["log_volume_difference"] = difference
+            mean_ood = volume[is_ood].mean()
+            mean_id = volume[is_id].mean()
+            row["log_volume_difference"] = mean_ood - mean_id
 
         g = analysis.metrics[stage]
         for name, points in analysis.subsets.items():
@@ -383,9 +411,11 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
         volume: Log-volume at every grid point, [n].
         analysis: Has the split.
     """
-    middle = np.median(volume[analysis.splits.is_id])
+    is_id = analysis.splits.is_id
+    middle = np.median(volume[is_id])
     distance = np.abs(volume - middle)
-    numbers: Scores = {f"{name}_sd": float(volume.std())}
+    spread = float(volume.std())
+    numbers: Scores = {f"{name}_sd": spread}
     for subset, points in analysis.subsets.items():
         deviation = median_or_none(distance[points])
         numbers[f"{name}_median_deviation_{subset}"] = deviation
@@ -401,20 +431,34 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     "published code computes it, for comparison: it divides the mean of |g_xy| "
     "by the mean of g_xx + g_yy, so that points with long directions dominate",
 )
-@computes("stages", Limits(0.5, 1), "scaled_factorization", better="high")
-@computes("stages", SHARE, "worst_pair_factorization", better="high")
+@computes(
+    "stages",
+    Limits(0.5, 1),
+    "scaled_factorization",
+    better="high",
+)
+@computes(
+    "stages",
+    SHARE,
+    "worst_pair_factorization",
+    better="high",
+)
 @computes("stages", SHARE, "chance_factorization")
 def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     """Scores the angles between directions of factors (figures 2a to 2d)."""
-    factors = [f for f in analysis.dataset.space if not f.categorical]
+    factors = []
+    for factor in analysis.dataset.space:
+        if not factor.categorical:
+            factors.append(factor)
     if not 1 < len(factors) <= MAX_DIRECTIONS:
         return {}  # of one direction there is nothing to factorize
 
     ranges = np.array([factor.high - factor.low for factor in factors])
+    scale_rows = ranges[:, None]
     rows: Rows = {}
     for stage, g in analysis.metrics.items():
         factorization = compute_factorization(g)
-        scaled = compute_factorization(g * ranges[:, None] * ranges)
+        scaled = compute_factorization(g * scale_rows * ranges)
         pair_scores = compute_pair_scores(g)
         num_units = analysis.stage_sizes[stage]
         rows[stage] = {
@@ -439,7 +483,8 @@ def measure_published_factorization(analysis: RunAnalysis) -> Rows:
     It takes differences in place of derivatives, and a ratio of means.
     """
     rows: Rows = {}
-    if len(analysis.dataset.space.ordered) < 2:
+    ordered = analysis.dataset.space.ordered
+    if len(ordered) < 2:
         return rows
     for stage, g in analysis.gradient_metrics.items():  # of a complete grid
         ratio = compute_ratio_factorization(g)

@@ -53,7 +53,8 @@ MIN_SQUARED_SINE = 1e-6
 def list_pairs(num_factors: int) -> list[tuple[int, int]]:
     """Lists pairs i <= j of factors: (0, 0), (0, 1), ..., (1, 1), ..."""
     factors = range(num_factors)
-    return list(itertools.combinations_with_replacement(factors, 2))
+    pairs = itertools.combinations_with_replacement(factors, 2)
+    return list(pairs)
 
 
 def compute_jet_products(
@@ -82,7 +83,8 @@ def compute_jet_products(
         jacobians_by_stage = jacobian_fn(stage_fn, values)
         for stage, jacobian in jacobians_by_stage.items():
             columns[stage] = []
-            for i in range(jacobian.shape[-1]):
+            num_columns = jacobian.shape[-1]
+            for i in range(num_columns):
                 column = jacobian[:, :, i]
                 columns[stage].append(column)
                 slopes[f"{stage}/{i}"] = column
@@ -92,11 +94,14 @@ def compute_jet_products(
     products = {}
     for stage, slopes in columns.items():
         bends = []
-        for i, j in list_pairs(len(slopes)):
+        pairs = list_pairs(len(slopes))
+        for i, j in pairs:
             jacobian = second[f"{stage}/{i}"]  # of the derivative by i
-            bends.append(jacobian[:, :, j])
+            bend = jacobian[:, :, j]
+            bends.append(bend)
         absolute = [tf.abs(slope) for slope in slopes]
-        jet = tf.stack(slopes + bends + absolute, axis=1)
+        columns_of_jet = [*slopes, *bends, *absolute]
+        jet = tf.stack(columns_of_jet, axis=1)
         jet = tf.cast(jet, tf.float64)  # [n, K, units]
         products[stage] = tf.matmul(jet, jet, transpose_b=True)
     return products
@@ -114,20 +119,25 @@ class Interaction:
         """
         count = len(ranges)
         scale = np.asarray(ranges, float)
-        pair_scale = [scale[i] * scale[j] for i, j in list_pairs(count)]
+        pair_scale = []
+        for i, j in list_pairs(count):
+            pair_scale.append(scale[i] * scale[j])
         scales = np.concatenate([scale, pair_scale, scale])  # [K]
 
-        is_finite = np.isfinite(products).all(axis=(1, 2), keepdims=True)
+        is_finite = np.isfinite(products)
+        is_finite = is_finite.all(axis=(1, 2), keepdims=True)
         products = np.where(is_finite, products, np.nan)
-        products = products * scales[:, None] * scales
+        column_scales = scales[:, None]
+        products = products * column_scales * scales
 
         first = slice(count)
+        last = slice(-count, None)
         second = slice(count, -count)
         self.count = count
         self.first = products[:, first, first]
         self.cross = products[:, first, second]
         self.second = products[:, second, second]
-        self.absolute = products[:, -count:, -count:]
+        self.absolute = products[:, last, last]
 
     def mixed_share(self) -> float:
         """Computes the mixed share; NaN for a stage that does not move."""
@@ -136,25 +146,30 @@ class Interaction:
             axis1=1,
             axis2=2,
         )  # [n, pairs]
-        slopes = np.trace(
+        traces = np.trace(
             self.first,
             axis1=1,
             axis2=2,
-        ).sum()
+        )
+        slopes = traces.sum()
         total = slopes + squares.sum()
         if not total > 0:  # or NaN
             return float("nan")
 
-        is_mixed = [i < j for i, j in list_pairs(self.count)]
+        is_mixed = []
+        for i, j in list_pairs(self.count):
+            is_mixed.append(i < j)
         mixed = squares[:, is_mixed].sum()
-        if mixed <= FLOOR**2 * slopes:
+        least = FLOOR**2 * slopes
+        if mixed <= least:
             return 0.0
         return float(mixed / total)
 
     def contrast(self) -> tuple[Array, Array]:
         """Computes contrast and relative contrast, [n]; 1 at a dead point."""
         i, j = np.triu_indices(self.count, 1)
-        contrast = self.absolute[:, i, j].sum(axis=1)
+        overlaps = self.absolute[:, i, j]
+        contrast = overlaps.sum(axis=1)
 
         squares = np.diagonal(
             self.first,
@@ -162,8 +177,10 @@ class Interaction:
             axis2=2,
         )
         lengths = np.sqrt(squares)  # [n, F]
-        largest = (lengths[:, i] * lengths[:, j]).sum(axis=1)
-        divisor = np.where(largest > 0, largest, 1.0)
+        products = lengths[:, i] * lengths[:, j]
+        largest = products.sum(axis=1)
+        has_length = largest > 0
+        divisor = np.where(has_length, largest, 1.0)
         relative = contrast / divisor
         is_above = relative > 1  # by an ulp
         is_worst = is_dead(self.first) | is_above
@@ -179,20 +196,25 @@ class Interaction:
         squares = g_xx * g_yy
         det = squares - g_xy**2
         is_surface = det > MIN_SQUARED_SINE * squares
-        is_flat = is_dead(g) | ~is_surface
+        is_flat = is_dead(g)
+        is_flat = is_flat | ~is_surface
 
         # A flat point has no inverse: it gets the one of another tensor, and
         # NaN in the end.
-        regular = np.where(is_flat[:, None, None], np.eye(2), g)
+        is_flat_tensor = is_flat[:, None, None]
+        regular = np.where(is_flat_tensor, np.eye(2), g)
         inverse = np.linalg.inv(regular)
         transposed = np.swapaxes(self.cross, 1, 2)
         tangent = transposed @ inverse @ self.cross
         normal = self.second - tangent  # <II_ij, II_kl>, [n, 3, 3]
 
-        bend = normal[:, 0, 2] - normal[:, 1, 1]
+        opposite = normal[:, 0, 2]
+        twisted = normal[:, 1, 1]
+        bend = opposite - twisted
         det = np.where(is_flat, np.nan, det)
         curvature = bend / det
-        return curvature, np.sqrt(det)
+        area = np.sqrt(det)
+        return curvature, area
 
     def summarize(self) -> Scores:
         """Averages over points, with median and integral of K."""
@@ -244,31 +266,44 @@ def make_interaction_fn(
         num_units: Units of all stages together.
     """
     exact, fallback = jacobians.list_jacobians(model, space)
-    ranges = [f.high - f.low for f in space if not f.categorical]
+    ranges = []
+    for factor in space:
+        if not factor.categorical:
+            ranges.append(factor.high - factor.low)
     has_second = exact is not fallback
     is_outside = jacobians.find_outside_jacobians(model) is not None
     if len(ranges) < 2 or is_outside or not has_second:
         return lambda points: {}
 
+    stage_fn = make_stage_model(model)
     compute = functools.partial(
         compute_jet_products,
-        make_stage_model(model),
+        stage_fn,
         jacobian_fn=exact,
     )
     traced = tf.function(compute, autograph=False)
     calls = itertools.count()
-    columns = len(ranges) * (len(ranges) + 5) // 2
-    most_points = max(1, MAX_NUMBERS // (num_units * columns))
+    count = len(ranges)
+    columns = count * (count + 5) // 2
+    most_points = MAX_NUMBERS // (num_units * columns)
+    most_points = max(1, most_points)
 
     def measure(points: Array) -> Interactions:
         """Summarizes each stage; nothing without second derivatives."""
         is_repeated = next(calls) > 0
         is_traced = is_repeated or num_units > TRACED_UNITS
-        function = traced if is_traced else compute
+        function = compute
+        if is_traced:
+            function = traced
         size = choose_batch_size(num_units, len(points))
         size = min(most_points, size)
         try:
-            products = evaluate_in_batches(function, points, size, is_traced)
+            products = evaluate_in_batches(
+                function,
+                points,
+                batch_size=size,
+                traced=is_traced,
+            )
         except LookupError:  # an operation without a further gradient
             return {}
 

@@ -61,23 +61,27 @@ def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
         Rows of held-out points between known ones [m], rows of their edges
         [m, 2], and the fraction of the way between these [m].
     """
-    known = np.flatnonzero(~is_ood)
+    known_rows = np.flatnonzero(~is_ood)
     rows = np.flatnonzero(is_ood)
     if cycle:
-        known = np.add.outer([-cycle, 0, cycle], known).ravel()
+        turns = [-cycle, 0, cycle]
+        repeated = np.add.outer(turns, known_rows)
+        known_rows = repeated.ravel()
 
-    following = np.searchsorted(known, rows)
+    following = np.searchsorted(known_rows, rows)
     has_before = following > 0
-    has_after = following < len(known)
+    has_after = following < len(known_rows)
     is_inside = has_before & has_after
     rows = rows[is_inside]
     following = following[is_inside]
 
-    before = known[following - 1]
-    after = known[following]
-    fraction = (rows - before) / (after - before)
+    before = known_rows[following - 1]
+    after = known_rows[following]
+    width = after - before
+    fraction = (rows - before) / width
     edges = np.stack([before, after], axis=1)  # [m, 2]
-    edges = edges % (cycle or len(is_ood))
+    num_points = len(is_ood)
+    edges = edges % (cycle or num_points)
     return rows, edges, fraction
 
 
@@ -95,10 +99,8 @@ def compute_interpolation(
         is_ood: Which points are held out, [n].
         cycle: Steps once around a closed curve; 0 if open.
     """
-    outputs = np.reshape(outputs, (len(outputs), -1))
-    outputs = outputs.astype(np.float64)
-    truth = np.reshape(truth, (len(truth), -1))
-    truth = truth.astype(np.float64)
+    outputs = _flatten(outputs)
+    truth = _flatten(truth)
     rows, edges, fraction = find_edges(is_ood, cycle)
 
     num_points = len(rows)
@@ -110,11 +112,12 @@ def compute_interpolation(
         output = outputs[row]
         image = truth[row]
         ends = truth[edges[i]]
-        weights[i] = _fit_weights(ends, output)
         linear = np.array([1 - fraction[i], fraction[i]])
+        best = _fit_weights(ends, output)
         true_weights = _fit_weights(ends, image)
 
-        r2[i] = _compute_r2(output, weights[i] @ ends)
+        weights[i] = best
+        r2[i] = _compute_r2(output, best @ ends)
         linear_r2[i] = _compute_r2(output, linear @ ends)
         truth_r2[i] = _compute_r2(image, true_weights @ ends)
     return Interpolation(
@@ -143,23 +146,33 @@ def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
     images = np.array(truth, np.float64)
     before = images[edges[:, 0]]
     after = images[edges[:, 1]]
-    ones = [1] * (images.ndim - 1)
-    weight = fraction.reshape(-1, *ones)
-    images[rows] = (1 - weight) * before + weight * after
+    rest = [1] * (images.ndim - 1)
+    weight = fraction.reshape(-1, *rest)
+    first = (1 - weight) * before
+    images[rows] = first + weight * after
     return images
+
+
+def _flatten(images: Array) -> Array:
+    """Copies images [n, ...] as [n, pixels], float64."""
+    flat = np.reshape(images, (len(images), -1))
+    return flat.astype(np.float64)
 
 
 def _fit_weights(ends: Array, target: Array) -> Array:
     """Fits an image [pixels] by weights [2] of two others, [2, pixels]."""
-    weights, *_ = np.linalg.lstsq(ends.T, target, rcond=None)
-    return weights
+    solution = np.linalg.lstsq(ends.T, target, rcond=None)
+    return solution[0]
 
 
 def summarize_interpolation(scores: Interpolation) -> Scores:
     """Averages over held-out points, with the least R^2."""
-    linear = np.stack([1 - scores.fraction, scores.fraction], axis=1)
-    variation = np.sum((linear - 0.5) ** 2) or np.nan
-    error = np.sum((scores.weights - linear) ** 2)
+    fraction = scores.fraction
+    linear = np.stack([1 - fraction, fraction], axis=1)
+    deviations = linear - 0.5
+    variation = np.sum(deviations**2) or np.nan
+    errors = scores.weights - linear
+    error = np.sum(errors**2)
     weight_r2 = 1 - error / variation
     least = scores.r2.min(initial=np.inf)
     return {
@@ -173,7 +186,8 @@ def summarize_interpolation(scores: Interpolation) -> Scores:
 
 def _compute_r2(target: Array, prediction: Array) -> float:
     total = np.sum(target**2) or np.nan
-    error = np.sum((target - prediction) ** 2)
+    residual = target - prediction
+    error = np.sum(residual**2)
     return float(1 - error / total)
 
 

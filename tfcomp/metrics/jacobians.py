@@ -54,7 +54,9 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         with tf.GradientTape() as inner:
             inner.watch(factors)
             stages = stage_fn(factors)
-        cotangents = {name: tf.zeros_like(h) for name, h in stages.items()}
+        cotangents = {}
+        for name, activations in stages.items():
+            cotangents[name] = tf.zeros_like(activations)
         outer.watch(cotangents)
         pulled = inner.gradient(
             list(stages.values()),
@@ -95,18 +97,22 @@ def compute_difference_jacobians(
         Jacobians [n, units, F] by stage.
     """
     factors = tf.convert_to_tensor(factors)
+    dtype = factors.dtype
     columns = []
     for i, factor_values in enumerate(values):
-        levels = tf.constant(factor_values, factors.dtype)
-        before, after = _find_distances(factors[:, i], levels)
-        shift = tf.one_hot(i, len(values), dtype=factors.dtype)  # [F]
+        levels = tf.constant(factor_values, dtype)
+        column_values = factors[:, i]
+        before, after = _find_distances(column_values, levels)
+        shift = tf.one_hot(i, len(values), dtype=dtype)  # [F]
         above = stage_fn(factors + after * shift)
         below = stage_fn(factors - before * shift)
 
+        total = after + before
         column = {}
         for name in above:
-            difference = _flatten(above[name] - below[name])  # [n, units]
-            width = tf.cast(after + before, difference.dtype)
+            difference = above[name] - below[name]
+            difference = _flatten(difference)  # [n, units]
+            width = tf.cast(total, difference.dtype)
             column[name] = tf.math.divide_no_nan(difference, width)
         columns.append(column)
     return _stack_columns(columns)
@@ -125,11 +131,14 @@ def _find_distances(
     Returns:
         Distances to the level before and to the level after, [n, 1] each.
     """
-    distance = tf.abs(value[:, None] - levels)
+    difference = value[:, None] - levels
+    distance = tf.abs(difference)
     nearest = tf.argmin(distance, axis=1)
     last = levels.shape[0] - 1
-    low = tf.gather(levels, tf.maximum(nearest - 1, 0))
-    high = tf.gather(levels, tf.minimum(nearest + 1, last))
+    index_before = tf.maximum(nearest - 1, 0)
+    index_after = tf.minimum(nearest + 1, last)
+    low = tf.gather(levels, index_before)
+    high = tf.gather(levels, index_after)
 
     before = tf.maximum(value - low, 0.0)
     after = tf.maximum(high - value, 0.0)
@@ -171,8 +180,8 @@ def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
     # that made the Jacobian ([..., i] and unstack cost a third more).
     columns = []
     for i in range(count):
-        column = tf.cast(jacobian[:, :, i], tf.float64)
-        columns.append(column)
+        column = jacobian[:, :, i]
+        columns.append(tf.cast(column, tf.float64))
 
     rows = []
     for first in columns:
@@ -180,7 +189,8 @@ def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
         for second in columns:
             product = tf.reduce_sum(first * second, axis=1)
             products.append(product)
-        rows.append(tf.stack(products, axis=1))
+        row = tf.stack(products, axis=1)
+        rows.append(row)
     return tf.stack(rows, axis=1)  # [n, F, F]
 
 
@@ -188,7 +198,9 @@ def _stack_columns(columns: list[StageDict]) -> StageDict:
     """Makes Jacobians [n, units, F] of F columns, which have any shape."""
     jacobians = {}
     for stage in columns[0]:
-        flat = [_flatten(column[stage]) for column in columns]
+        flat = []
+        for column in columns:
+            flat.append(_flatten(column[stage]))
         jacobians[stage] = tf.stack(flat, axis=-1)
     return jacobians
 
@@ -246,24 +258,31 @@ def list_jacobians(
         model: From factors to images.
         space: The factors.
     """
+    values = []
+    for factor in space:
+        if not factor.categorical:
+            values.append(factor.values())
     differences = functools.partial(
         compute_difference_jacobians,
-        values=[f.values() for f in space if not f.categorical],
+        values=values,
     )
     fallback = _fix_classes(differences, space)
     layers = {layer.name: layer for layer in model.layers}
-    if not getattr(layers.get("code"), "differentiable", True):
+    code = layers.get("code")
+    if not getattr(code, "differentiable", True):
         return fallback, fallback
 
     outside = find_outside_jacobians(model)
     if outside is None:
-        return _fix_classes(compute_stage_jacobians, space), fallback
+        exact = _fix_classes(compute_stage_jacobians, space)
+        return exact, fallback
     ordered = list(space.directions)
 
     def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         """Keeps the columns of ordered factors."""
+        every_column = outside(stage_fn, factors)
         jacobians = {}
-        for stage, jacobian in outside(stage_fn, factors).items():
+        for stage, jacobian in every_column.items():
             jacobians[stage] = tf.gather(jacobian, ordered, axis=2)
         return jacobians
 
@@ -299,7 +318,8 @@ def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
         stages,
         jacobian_fn=difference_fn,
     )
-    points = space.draw(NUM_CHECKED, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    points = space.draw(NUM_CHECKED, rng)
     factors = tf.constant(points, tf.float32)
     moved = differences(factors)
     suspects = _list_steps(exact(factors), moved)
@@ -315,7 +335,8 @@ def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
     """Lists stages whose exact metrics alone are zero along a factor."""
     stages = []
     for stage, g in exact.items():
-        is_step = is_flat(g) & ~is_flat(moved[stage])
+        does_move = ~is_flat(moved[stage])
+        is_step = is_flat(g) & does_move
         if is_step.any():
             stages.append(stage)
     return stages
@@ -328,7 +349,8 @@ def is_flat(g: Array | tf.Tensor) -> Array:
         axis1=1,
         axis2=2,
     )  # [n, F]
-    return np.asarray(~lengths.any(axis=0))
+    is_zero = ~lengths.any(axis=0)
+    return np.asarray(is_zero)
 
 
 def describe_nondifferentiable(stages: Sequence[str]) -> str:
@@ -366,8 +388,10 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
 
 def _make_empty_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """Makes Jacobians [n, 1, 0] of categorical factors alone."""
+    stages = stage_fn(factors)
     jacobians = {}
-    for stage, activations in stage_fn(factors).items():
+    for stage, activations in stages.items():
         count = tf.shape(activations)[0]
-        jacobians[stage] = tf.zeros((count, 1, 0))
+        shape = (count, 1, 0)
+        jacobians[stage] = tf.zeros(shape)
     return jacobians

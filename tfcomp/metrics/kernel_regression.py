@@ -80,12 +80,15 @@ def make_kernel(
         The kernel, [n, m].
     """
     num_factors = rows.shape[1]
-    total = np.zeros((len(rows), len(columns)))
+    shape = (len(rows), len(columns))
+    total = np.zeros(shape)
     # Factor by factor: an array of all would take gigabytes.
     factor_scales = np.broadcast_to(scales, num_factors)
     for column, scale in enumerate(factor_scales):
-        difference = rows[:, None, column] - columns[None, :, column]
-        squares = (difference / scale) ** 2
+        row_values = rows[:, None, column]
+        column_values = columns[None, :, column]
+        steps = (row_values - column_values) / scale
+        squares = steps**2
         if kernel == "additive":
             total += np.exp(-squares / 2)
         else:
@@ -96,7 +99,8 @@ def make_kernel(
     if kernel == "product":
         return np.exp(-total / 2)
     distance = np.sqrt(3 * total)
-    return (1 + distance) * np.exp(-distance)
+    decay = np.exp(-distance)
+    return (1 + distance) * decay
 
 
 @single_threaded
@@ -117,9 +121,10 @@ def fit_kernels(
     """
     points = _convert_to_steps(factors)
     rows = np.flatnonzero(~is_ood)
-    rows = rows[choose_rows(len(rows), MAX_POINTS)]
-    known = points[rows]  # [n_id, F]
-    unseen = points[is_ood]  # [n_ood, F]
+    sample = choose_rows(len(rows), MAX_POINTS)
+    rows = rows[sample]
+    id_points = points[rows]  # [n_id, F]
+    ood_points = points[is_ood]  # [n_ood, F]
 
     targets = {}
     held_out = {}
@@ -128,19 +133,27 @@ def fit_kernels(
         flat = flat.astype(np.float64)
         held_out[name] = flat[is_ood]
         target = flat[rows]
-        if len(rows) >= MIN_POINTS and np.isfinite(target).all():
+        is_finite = np.isfinite(target).all()
+        if len(rows) >= MIN_POINTS and is_finite:
             targets[name] = target
 
-    nothing = KernelFit((), float("nan"), None, None)
-    fits = {name: dict.fromkeys(KERNELS, nothing) for name in outputs}
+    nothing = KernelFit(
+        scales=(),
+        ridge=float("nan"),
+        r2_id=None,
+        r2_ood=None,
+    )
+    fits = {}
+    for name in outputs:
+        fits[name] = dict.fromkeys(KERNELS, nothing)
     for kernel in KERNELS:
-        choices = _choose(kernel, known, targets)
+        choices = _choose(kernel, id_points, targets)
         for name, choice in choices.items():
             fits[name][kernel] = _fit_kernel(
                 kernel,
                 choice,
-                known,
-                unseen,
+                id_points,
+                ood_points,
                 targets[name],
                 held_out[name],
             )
@@ -150,8 +163,8 @@ def fit_kernels(
 def _fit_kernel(
     kernel: str,
     choice: Choice,
-    known: Array,
-    unseen: Array,
+    id_points: Array,
+    ood_points: Array,
     target: Array,
     held_out: Array,
 ) -> KernelFit:
@@ -160,16 +173,29 @@ def _fit_kernel(
     Args:
         kernel: One of `KERNELS`.
         choice: Its scales and its ridge.
-        known: Coordinates of ID points, [n_id, F].
-        unseen: Coordinates of OOD points, [n_ood, F].
+        id_points: Coordinates of ID points, [n_id, F].
+        ood_points: Coordinates of OOD points, [n_ood, F].
         target: ID outputs, [n_id, pixels].
         held_out: OOD outputs, [n_ood, pixels].
     """
-    among_known = make_kernel(kernel, known, known, choice.scales)
-    parts = np.linalg.eigh(among_known)
-    ((weights, intercept, _),) = _solve(parts, target, [choice.ridge])
-    to_known = make_kernel(kernel, unseen, known, choice.scales)
-    residual = held_out - to_known @ weights - intercept
+    among_id = make_kernel(
+        kernel,
+        id_points,
+        id_points,
+        choice.scales,
+    )
+    parts = np.linalg.eigh(among_id)
+    (solution,) = _solve(parts, target, [choice.ridge])
+    weights, intercept, _ = solution
+    to_id = make_kernel(
+        kernel,
+        ood_points,
+        id_points,
+        choice.scales,
+    )
+    prediction = to_id @ weights
+    residual = held_out - prediction - intercept
+    squared_error = np.sum(residual**2)
 
     mean = target.mean(axis=0)
     r2_id = _compute_r2(
@@ -178,7 +204,7 @@ def _fit_kernel(
         values=target,
     )
     r2_ood = _compute_r2(
-        np.sum(residual**2),
+        squared_error,
         deviations=held_out - mean,
         values=held_out,
     )
@@ -193,52 +219,63 @@ def _fit_kernel(
 def _convert_to_steps(factors: Array) -> Array:
     """Converts values of factors [n, F] to grid steps from the least one."""
     columns = []
-    for values in np.asarray(factors, np.float64).T:
+    table = np.asarray(factors, np.float64)
+    for values in table.T:
         distinct = np.unique(values)
         count = max(len(distinct) - 1, 1)
         spacing = np.ptp(distinct) / count
         if spacing == 0:
             spacing = 1.0
-        steps = (values - distinct[0]) / spacing
+        offset = values - distinct[0]
+        steps = offset / spacing
         columns.append(steps)
     return np.stack(columns, axis=1)
 
 
 def _choose(
     kernel: str,
-    known: Array,
+    id_points: Array,
     targets: Mapping[str, Array],
 ) -> dict[str, Choice]:
     """Chooses scales and ridge of the least leave-one-out error, by target.
 
     Args:
         kernel: One of `KERNELS`.
-        known: Coordinates of ID points, [n, F].
+        id_points: Coordinates of ID points, [n, F].
         targets: ID outputs by name, [n, pixels] each.
     """
     if not targets:
         return {}
 
-    rotated = {name: _rotate(values) for name, values in targets.items()}
+    rotated = {}
+    for name, values in targets.items():
+        rotated[name] = _rotate(values)
     # A radial kernel has one scale for all factors, and any kernel of so many
     # factors that a search for the scale of each would not end.
-    count = known.shape[1]
+    count = id_points.shape[1]
     if kernel == "radial" or count > MAX_SCALES:
         count = 1
 
     best: dict[str, Choice] = {}
     for scales in itertools.product(SCALES, repeat=count):
-        among_known = make_kernel(kernel, known, known, scales)
-        parts = np.linalg.eigh(among_known)
+        among_id = make_kernel(
+            kernel,
+            id_points,
+            id_points,
+            scales,
+        )
+        parts = np.linalg.eigh(among_id)
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
-            for ridge, solution in zip(RIDGES, solutions, strict=True):
+            by_ridge = zip(RIDGES, solutions, strict=True)
+            for ridge, solution in by_ridge:
                 weights, _, diagonal = solution
                 # Exact: the residual of the full fit is ridge * a_i and the
                 # share of a point in its own prediction is 1 - ridge * M_ii.
                 errors = weights / diagonal[:, None]
                 error = float(np.vdot(errors, errors))
-                if name not in best or error < best[name].error:
+                is_first = name not in best
+                if is_first or error < best[name].error:
                     best[name] = Choice(error, scales, ridge)
     return best
 
@@ -273,10 +310,13 @@ def _solve(
         scaled_ones = inverse * rotated_ones
         total = scaled_ones @ rotated_ones  # 1^T B 1
         intercept = scaled_ones @ rotated / total
-        centered = rotated - np.outer(rotated_ones, intercept)
-        weights = vectors @ (inverse[:, None] * centered)
+        level = np.outer(rotated_ones, intercept)
+        centered = rotated - level
+        scaled = inverse[:, None] * centered
+        weights = vectors @ scaled
         diagonal = vectors**2 @ inverse
-        diagonal -= (vectors @ scaled_ones) ** 2 / total
+        ones = vectors @ scaled_ones
+        diagonal -= ones**2 / total
         yield weights, intercept, diagonal
 
 
@@ -294,6 +334,7 @@ def _compute_r2(
     """
     total = np.vdot(deviations, deviations)
     # Outputs that only differ by the rounding of their mean do not vary.
-    if not total > 1e-24 * np.vdot(values, values):
+    size = np.vdot(values, values)
+    if not total > 1e-24 * size:
         return None
     return finite_or_none(1 - squared_error / total)

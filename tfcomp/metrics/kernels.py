@@ -75,7 +75,8 @@ def compute_cosine_gram(outputs: Array) -> Array:
     """
     flat = _scale_rows(flatten_outputs(outputs))
     unit = flat.astype(np.float32)  # for a product that is twice as fast
-    gram = (unit @ unit.T).astype(np.float64)
+    product = unit @ unit.T
+    gram = product.astype(np.float64)
     return np.clip(gram, -1, 1, out=gram)
 
 
@@ -87,10 +88,12 @@ def compute_distance_gram(outputs: Array) -> Array:
         outputs: Images or activations, [n, ...].
     """
     flat = flatten_outputs(outputs)
-    is_finite = np.isfinite(flat).all(axis=1)
+    is_number = np.isfinite(flat)
+    is_finite = is_number.all(axis=1)
     # |a|^2 + |b|^2 - 2 ab cancels: hence without the common part, in float64.
     if is_finite.any():
-        flat -= flat[is_finite].mean(axis=0)
+        common = flat[is_finite].mean(axis=0)
+        flat -= common
 
     gram = flat @ flat.T
     squared_lengths = np.diagonal(gram).copy()
@@ -113,15 +116,19 @@ def compute_overlap_gram(outputs: Array) -> Array:
         Overlaps in [0, 1], [n, n].
     """
     flat = flatten_outputs(outputs)
-    is_finite = np.isfinite(flat).all(axis=1)
-    is_bright = (flat > THRESHOLD).astype(np.float32)
+    is_number = np.isfinite(flat)
+    is_finite = is_number.all(axis=1)
+    is_bright = flat > THRESHOLD
+    is_bright = is_bright.astype(np.float32)
     # Counts of pixels, which float32 holds exactly up to 2^24.
     intersection = is_bright @ is_bright.T
     intersection = intersection.astype(np.float64)
     counts = np.diagonal(intersection).copy()
-    union = counts[:, None] + counts - intersection
+    sums = counts[:, None] + counts
+    union: Array = sums - intersection
 
-    overlap = np.divide(intersection, _one_if_zero(union), out=intersection)
+    divisor = _one_if_zero(union)
+    overlap = np.divide(intersection, divisor, out=intersection)
     overlap[~is_finite] = np.nan
     overlap[:, ~is_finite] = np.nan
     return overlap
@@ -129,9 +136,11 @@ def compute_overlap_gram(outputs: Array) -> Array:
 
 def flatten_outputs(outputs: Array) -> Array:
     """Makes a float64 copy [n, pixels]; rows that are not finite are NaN."""
+    num_outputs = len(outputs)
     flat = np.array(outputs, np.float64)
-    flat = flat.reshape(len(outputs), -1)
-    is_finite = np.isfinite(flat).all(axis=1)
+    flat = flat.reshape(num_outputs, -1)
+    is_number = np.isfinite(flat)
+    is_finite = is_number.all(axis=1)
     flat[~is_finite] = np.nan
     return flat
 
@@ -139,7 +148,8 @@ def flatten_outputs(outputs: Array) -> Array:
 def _scale_rows(flat: Array) -> Array:
     """Scales rows to length one, in place; blank ones stay."""
     # By the largest entry first, since squares of 1e-200 underflow.
-    largest = np.abs(flat).max(
+    sizes = np.abs(flat)
+    largest = sizes.max(
         axis=1,
         keepdims=True,
         initial=0,
@@ -155,7 +165,8 @@ def _scale_rows(flat: Array) -> Array:
 
 
 def _one_if_zero(values: Array) -> Array:
-    return np.where(values == 0, 1.0, values)
+    is_zero = values == 0
+    return np.where(is_zero, 1.0, values)
 
 
 def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
@@ -206,11 +217,14 @@ def compute_alignment(gram: Array, kernel: Array) -> float:
         From -1 to 1; 0 for equal rows or columns; NaN for fewer than three
         points (two have 1 with any kernel), or if not finite.
     """
-    is_finite = np.isfinite(gram).all() and np.isfinite(kernel).all()
+    is_finite = np.isfinite(gram).all()
+    is_finite = is_finite and np.isfinite(kernel).all()
     if len(gram) < 3 or not is_finite:
         return float("nan")
 
-    product = np.vdot(_center(gram), _center(kernel))
+    first = _center(gram)
+    second = _center(kernel)
+    product = np.vdot(first, second)
     return float(np.clip(product, -1, 1))
 
 
@@ -284,7 +298,8 @@ def _compute_similarities(factors: Array, width: float) -> Iterator[Array]:
         difference = np.subtract.outer(values, values)
         if width > 0:
             steps = difference / (2 * width)
-            kernel = np.exp(-(steps**2))
+            squares = steps**2
+            kernel = np.exp(-squares)
             yield np.nan_to_num(kernel, nan=0.0)
         else:
             is_equal = difference == 0
@@ -324,19 +339,23 @@ def make_shape(gram: Array) -> Shape:
     """
     count = len(gram)
     gram = np.asarray(gram, np.float64)
-    if count < 4 or not np.isfinite(gram).all():
+    is_finite = np.isfinite(gram).all()
+    if count < 4 or not is_finite:
         nothing = np.full((count, count), np.nan)
         return Shape(nothing, nothing, nothing)
 
     means = gram.mean(axis=0)
-    centered = gram - means - means[:, None] + means.mean()
+    centered = gram - means - means[:, None]
+    centered = centered + means.mean()
     values, vectors = np.linalg.eigh(centered)
     values = np.maximum(values, 0.0)
     roots = vectors * np.sqrt(values)
+    debiased = _remove_bias(gram)
+    ranks = _rank_distances(centered)
     return Shape(
-        gram=_scale(_remove_bias(gram)),
+        gram=_scale(debiased),
         roots=_scale(roots),
-        ranks=_scale(_rank_distances(centered)),
+        ranks=_scale(ranks),
     )
 
 
@@ -345,9 +364,10 @@ def _remove_bias(gram: Array) -> Array:
     count = len(gram)
     is_pair = ~np.eye(count, dtype=bool)
     pairs = gram * is_pair
-    sums = pairs.sum(axis=0) / (count - 2)
-    total = sums.sum() / (count - 1)
-    debiased = pairs - sums - sums[:, None] + total
+    sums = pairs.sum(axis=0)
+    means = sums / (count - 2)
+    mean = means.sum() / (count - 1)
+    debiased = pairs - means - means[:, None] + mean
     return debiased * is_pair
 
 
@@ -355,13 +375,17 @@ def _rank_distances(gram: Array) -> Array:
     """Ranks the distances of pairs of points, less the mean rank, [n, n]."""
     from scipy.stats import rankdata
 
-    is_pair = ~np.eye(len(gram), dtype=bool)
+    count = len(gram)
+    is_pair = ~np.eye(count, dtype=bool)
     lengths = np.diagonal(gram)
-    distances = lengths[:, None] + lengths - 2 * gram
+    sums = lengths[:, None] + lengths
+    distances = sums - 2 * gram
     distances = distances[is_pair]
     # Rounding must not order equal distances.
-    unit = distances / (distances.max() or 1.0)
-    ranks = rankdata(np.round(unit, 9))
+    largest = distances.max() or 1.0
+    unit = distances / largest
+    rounded = np.round(unit, 9)
+    ranks = rankdata(rounded)
     table = np.zeros_like(gram)
     table[is_pair] = ranks - ranks.mean()
     return table
@@ -379,12 +403,14 @@ def compare_shapes(
         second: Another one of the same points.
         order: Reorders the points of the second.
     """
-    product = first.roots.T @ second.roots[order]
+    second_roots = second.roots[order]
+    product = first.roots.T @ second_roots
     nuclear = np.nan  # LAPACK may refuse NaN
     if np.isfinite(product).all():
         singular_values = np.linalg.svd(product, compute_uv=False)
         nuclear = singular_values.sum()
-    squared_distance = np.maximum(2 - 2 * nuclear, 0.0)
+    squared_distance = 2 - 2 * nuclear
+    squared_distance = np.maximum(squared_distance, 0.0)
 
     second_gram = second.gram[order][:, order]
     second_ranks = second.ranks[order][:, order]
@@ -413,11 +439,13 @@ def summarize_similarity(first: Shape, second: Shape) -> Scores:
     nulls = []
     for _ in range(NUM_PERMUTATIONS):
         order = rng.permutation(count)
-        nulls.append(compare_shapes(first, second, order))
+        permuted = compare_shapes(first, second, order)
+        nulls.append(permuted)
 
     numbers: Scores = {}
-    for name, value in compare_shapes(first, second).items():
-        null = np.array([values[name] for values in nulls])
+    values = compare_shapes(first, second)
+    for name, value in values.items():
+        null = np.array([permuted[name] for permuted in nulls])
         if name == "procrustes":
             is_worse = null > value
         else:
@@ -425,8 +453,9 @@ def summarize_similarity(first: Shape, second: Shape) -> Scores:
 
         share = None
         if not np.isnan(value):
-            as_similar = 1 + np.sum(~is_worse)
-            share = float(as_similar / (1 + len(null)))
+            num_similar = 1 + np.sum(~is_worse)
+            num_orders = 1 + len(null)
+            share = float(num_similar / num_orders)
         numbers[name] = finite_or_none(value)
         numbers[f"{name}_null"] = finite_or_none(null.mean())
         numbers[f"{name}_p"] = share

@@ -96,7 +96,8 @@ def compute_components(
         subset_by_index=(first, size - 1),
         check_finite=False,
     )
-    explained = np.maximum(variances[::-1], 0)
+    explained = variances[::-1]
+    explained = np.maximum(explained, 0)
     axes = axes[:, ::-1]
     if is_gram:
         features = axes * np.sqrt(explained)
@@ -109,10 +110,12 @@ def compute_components(
         features = features * scale
         explained = explained / total
 
-    largest = np.argmax(np.abs(features), axis=0)
+    sizes = np.abs(features)
+    largest = np.argmax(sizes, axis=0)
     columns = np.arange(features.shape[1])
     signs = np.sign(features[largest, columns])
-    return Components(features=features * signs, explained=explained)
+    features = features * signs
+    return Components(features=features, explained=explained)
 
 
 def has_umap() -> bool:
@@ -130,10 +133,12 @@ def compute_umaps(stages: Mapping[str, Components]) -> Arrays:
         OSError: If the process of UMAP fails, as without umap-learn.
     """
     features = {}
+    sizes = []
     for stage, components in stages.items():
-        features[stage] = components.features.astype(np.float32)
-    num_points = min(len(points) for points in features.values())
-    if num_points < MIN_POINTS:
+        points = components.features.astype(np.float32)
+        features[stage] = points
+        sizes.append(len(points))
+    if min(sizes) < MIN_POINTS:
         raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
 
     maps = {}
@@ -145,7 +150,8 @@ def compute_umaps(stages: Mapping[str, Components]) -> Arrays:
             varied[stage] = points
     if varied:
         embedded = embed_elsewhere(list(varied.values()))
-        maps.update(zip(varied, embedded, strict=True))
+        by_stage = zip(varied, embedded, strict=True)
+        maps.update(by_stage)
     return maps
 
 
@@ -158,11 +164,14 @@ def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "points.npz"))
         np.savez(file, *features)
-        path = os.pathsep.join(filter(None, sys.path))
+        folders = filter(None, sys.path)
+        path = os.pathsep.join(folders)
+        environment = os.environ | {"PYTHONPATH": path}
+        module = "tfcomp.metrics.manifolds"
         process = subprocess.run(
-            [sys.executable, "-P", "-m", "tfcomp.metrics.manifolds", file],
+            [sys.executable, "-P", "-m", module, file],
             capture_output=True,
-            env=os.environ | {"PYTHONPATH": path},
+            env=environment,
         )
         if process.returncode:
             reason = f"status {process.returncode}"
@@ -178,13 +187,15 @@ def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
 def _embed(features: Array) -> Array:
     import umap  # type: ignore[import-untyped]
 
+    num_neighbors = min(15, len(features) - 1)
     reducer = umap.UMAP(  # as in the published notebook
-        n_neighbors=min(15, len(features) - 1),
+        n_neighbors=num_neighbors,
         min_dist=0.1,
         random_state=42,
         n_jobs=1,  # implied by a seed, with a warning if it is not given
     )
-    return np.asarray(reducer.fit_transform(features))
+    embedded = reducer.fit_transform(features)
+    return np.asarray(embedded)
 
 
 def compute_steps(
@@ -201,29 +212,35 @@ def compute_steps(
         Speeds [n], and angles [n] in degrees; NaN at the ends unless periodic,
         and beside a step without length.
     """
-    flat = np.reshape(activations, (len(activations), -1))
+    num_points = len(activations)
+    flat = np.reshape(activations, (num_points, -1))
     kind = np.result_type(flat, np.float32)
     flat = flat.astype(kind, copy=False)
-    steps = np.roll(flat, -1, axis=0) - flat
+    following = np.roll(flat, -1, axis=0)
+    steps = following - flat
 
-    longest = np.linalg.norm(flat, axis=1).max()
+    lengths = np.linalg.norm(flat, axis=1)
+    longest = lengths.max()
     speed = np.linalg.norm(steps, axis=1)
     is_rounding = speed <= RELATIVE_FLOOR * longest
     steps[is_rounding] = 0
     speed[is_rounding] = 0
 
-    lengths = np.where(speed > 0, speed, np.nan)
-    after = steps / lengths[:, None]  # unit vectors
+    is_moving = speed > 0
+    divisors = np.where(is_moving, speed, np.nan)
+    after = steps / divisors[:, None]  # unit vectors
     before = np.roll(after, 1, axis=0)
     # The arc cosine of their product would lose angles below 0.03 degrees.
     difference = np.linalg.norm(after - before, axis=1)
     total = np.linalg.norm(after + before, axis=1)
-    angle = 2 * np.arctan2(difference, total)
+    half = np.arctan2(difference, total)
+    angle = 2 * half
     if not periodic:  # the last step leads back to the first point
         ends = [np.nan]
         speed = np.concatenate([speed[:-1], ends])
         angle = np.concatenate([ends, angle[1:-1], ends])
-    return speed, np.degrees(angle)
+    degrees = np.degrees(angle)
+    return speed, degrees
 
 
 def compute_gap_statistics(
@@ -297,9 +314,10 @@ def measure_gap(analysis: RunAnalysis) -> Rows:
         for key in ("speed", "max_speed", "turning", "max_turning"):
             values = []
             for ratios_by_stage in ratios:
-                value = ratios_by_stage[stage][f"{key}_ratio"]
-                values.append(value)
-            rows[stage][f"gap_{key}"] = average(values)
+                row = ratios_by_stage[stage]
+                values.append(row[f"{key}_ratio"])
+            mean = average(values)
+            rows[stage][f"gap_{key}"] = mean
     return rows
 
 
@@ -308,6 +326,9 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     # UMAP imports TensorFlow for a class that is not used here.
     sys.modules["tensorflow"] = None  # type: ignore[assignment]
-    with np.load(sys.argv[1]) as points:
-        maps = [_embed(features) for features in points.values()]
-    np.savez(sys.argv[1], *maps)
+    file = sys.argv[1]
+    maps = []
+    with np.load(file) as points:
+        for features in points.values():
+            maps.append(_embed(features))
+    np.savez(file, *maps)

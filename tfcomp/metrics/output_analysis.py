@@ -73,13 +73,20 @@ class TracedModel:
         self.space = space
         self.stage_sizes = {}
         for stage in list_stages(model):
-            shape = model.get_layer(stage).output.shape[1:]
-            self.stage_sizes[stage] = int(np.prod(shape))
-        self.predict_fn = _trace(lambda factors: {"image": model(factors)})
+            output = model.get_layer(stage).output
+            num_units = np.prod(output.shape[1:])
+            self.stage_sizes[stage] = int(num_units)
 
-        self._make_reader = functools.cache(
-            lambda names: _trace(make_stage_model(model, names))
-        )
+        def draw(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+            """Draws images as the only stage."""
+            return {"image": model(factors)}
+
+        def make_reader(names: tuple[str, ...]) -> StageFn:
+            """Makes a function to some of the stages."""
+            return _trace(make_stage_model(model, names))
+
+        self.predict_fn = _trace(draw)
+        self._make_reader = functools.cache(make_reader)
         self._call_units = self._num_units
         for layer in model.layers:
             # The memory that other software takes is unknown.
@@ -102,11 +109,20 @@ class TracedModel:
         return model.to_json() == self.model.to_json()
 
     def predict(self, points: Array) -> Array:
-        """Computes the images [n, H, W, C] at points [n, F]."""
-        return self._evaluate(self.predict_fn, points)["image"]
+        """Computes the images [n, H, W, C] at points [n, F].
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
+        outputs = self._evaluate(self.predict_fn, points)
+        return outputs["image"]
 
     def read_stages(self, points: Array) -> Iterator[tuple[str, Array]]:
-        """Yields stages and their activations [n, units] at points [n, F]."""
+        """Yields stages and their activations [n, units] at points [n, F].
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
         num_points = len(points)
         for group in self._group_stages(num_points):
             reader = self._make_reader(tuple(group))
@@ -117,7 +133,8 @@ class TracedModel:
 
     def _group_stages(self, num_points: int) -> list[list[str]]:
         """Joins neighboring stages that are small together."""
-        most_units = MAX_GROUP_BYTES // (4 * num_points)
+        point_bytes = 4 * num_points
+        most_units = MAX_GROUP_BYTES // point_bytes
         groups: list[list[str]] = []
         num_units = 0
         for stage, size in self.stage_sizes.items():
@@ -129,19 +146,30 @@ class TracedModel:
         return groups
 
     def measure_exactly(self, points: Array) -> Arrays:
-        """Computes metric tensors [n, F, F] of all stages, by derivatives."""
-        return self._evaluate(self._metric_fns[0], points)
+        """Computes metric tensors [n, F, F] of all stages, by derivatives.
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
+        compute = self._metric_fns[0]
+        return self._evaluate(compute, points)
 
     def measure_steps(self, points: Array) -> Arrays:
-        """Computes metric tensors [n, F, F] of all stages, by differences."""
-        return self._evaluate(self._metric_fns[1], points)
+        """Computes metric tensors [n, F, F] of all stages, by differences.
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
+        compute = self._metric_fns[1]
+        return self._evaluate(compute, points)
 
     @cached_property
     def _metric_fns(self) -> list[StageFn]:
         """Functions to metric tensors: by derivatives, and by differences."""
         stages = make_stage_model(self.model)
         functions = []
-        for jacobian_fn in jacobians.list_jacobians(self.model, self.space):
+        choices = jacobians.list_jacobians(self.model, self.space)
+        for jacobian_fn in choices:
             compute = functools.partial(
                 jacobians.compute_stage_metrics,
                 stages,
@@ -151,7 +179,11 @@ class TracedModel:
         return functions
 
     def measure_interactions(self, points: Array) -> Interactions:
-        """Measures the interactions of factors by stage, at points [n, F]."""
+        """Measures the interactions of factors by stage, at points [n, F].
+
+        Args:
+            points: Values of the factors, [n, F].
+        """
         return self._interaction_fn(points)
 
     @cached_property
@@ -205,7 +237,9 @@ class OutputAnalysis:
         self.dataset = dataset
         self.splits = dataset.splits
         self.seed = seed
-        self.name = run.name if run else model.model.name
+        self.name = model.model.name
+        if run:
+            self.name = run.name
         self.setting = self.name  # that the run is a seed of
         self._outputs = outputs
         self._run = run
@@ -239,7 +273,8 @@ class OutputAnalysis:
     @cached_property
     def index(self) -> Array:
         """Grid indices of all points, of bins of continuous factors, [n, F]."""
-        return self.dataset.space.to_index(self.splits.grid)
+        space = self.dataset.space
+        return space.to_index(self.splits.grid)
 
     @property
     def has_map(self) -> bool:
@@ -269,7 +304,11 @@ class OutputAnalysis:
         outputs = self._outputs
         if outputs is None:
             outputs = self.traced.predict(self.splits.grid)
-        return evaluate_images(self.dataset, self.traced.predict_fn, outputs)
+        return evaluate_images(
+            self.dataset,
+            predict=self.traced.predict_fn,
+            images=outputs,
+        )
 
     @cached_property
     def bright_outputs(self) -> Array:
@@ -297,10 +336,12 @@ class OutputAnalysis:
         # Where a combination has several images, none of them is the truth.
         if self.dataset.compare is not None:
             return None
+        images = self.evaluation.images
         truth = self.evaluation.truth
-        if min(truth.shape[1:3]) < WINDOW:
+        _, rows, columns, _ = truth.shape
+        if min(rows, columns) < WINDOW:
             return None
-        return compute_ssim_error(self.evaluation.images, truth)
+        return compute_ssim_error(images, truth)
 
     @cached_property
     def error_ratio(self) -> Array:
@@ -314,15 +355,16 @@ class OutputAnalysis:
 
     @cached_property
     def border_distance(self) -> Array:
-        """Grid steps from every grid point to the nearest ID point, [n]."""
         space = self.dataset.space
-        known = self.dataset.known
-        if known is None:
-            return np.full(len(self.splits.grid), np.inf)
+        grid = self.splits.grid
+        is_known = self.dataset.known
+        if is_known is None:
+            return np.full(len(grid), np.inf)
 
         # Combinations that do not exist are not known either.
-        distance = compute_border_distance(~known.ravel(), space)
-        places = space.to_place(self.splits.grid)
+        is_unknown = ~is_known.ravel()
+        distance = compute_border_distance(is_unknown, space)
+        places = space.to_place(grid)
         return distance[places]
 
     @property
@@ -339,10 +381,12 @@ class OutputAnalysis:
     def _superposed(self) -> list[SuperpositionScores]:
         is_ood = self.splits.is_ood
         outputs = self.bright_outputs
+        ood_outputs = outputs[is_ood]
+        ood_truth = self.bright_truth[is_ood]
         scores = compute_superposition(
             factors=self.splits.grid,
             outputs=outputs,
-            targets=[outputs[is_ood], self.bright_truth[is_ood]],
+            targets=[ood_outputs, ood_truth],
             is_ood=is_ood,
             space=self.dataset.space,
         )
@@ -350,8 +394,14 @@ class OutputAnalysis:
             return scores
 
         # A sample lacks ID points, which are nearer.
-        distance = np.minimum(scores[0].distance, self.border_distance[is_ood])
-        return [dataclasses.replace(s, distance=distance) for s in scores]
+        steps = self.border_distance[is_ood]
+        distance = np.minimum(scores[0].distance, steps)
+        corrected = []
+        for target_scores in scores:
+            corrected.append(
+                dataclasses.replace(target_scores, distance=distance)
+            )
+        return corrected
 
     @cached_property
     def superposed_inputs(self) -> Array | None:
@@ -371,16 +421,30 @@ class OutputAnalysis:
             "model outputs": self.bright_outputs,
             "truth": self.bright_truth,
         }
-        return fit_kernels(self.index, targets, self.splits.is_ood)
+        return fit_kernels(
+            self.index,
+            outputs=targets,
+            is_ood=self.splits.is_ood,
+        )
 
     def align(self, gram: Array) -> Scores:
-        """Compares similarities [n, n] with ideal kernels, over OOD points."""
+        """Compares similarities [n, n] with ideal kernels, over OOD points.
+
+        Args:
+            gram: Similarity of all pairs of grid points, [n, n].
+        """
         is_ood = self.splits.is_ood
-        numbers = summarize_alignment(gram, self.index, is_ood)
+        index = self.index
+        numbers = summarize_alignment(gram, index, is_ood)
         # Also with overlaps of bumps in place of deltas.
         sigma = self.dataset.sigma
         if self.is_plane and sigma:
-            smooth = summarize_alignment(gram, self.index, is_ood, width=sigma)
+            smooth = summarize_alignment(
+                gram,
+                index,
+                is_ood,
+                width=sigma,
+            )
             additive = smooth["alignment_factorized"]
             numbers["alignment_factorized_smooth"] = additive
             numbers["alignment_radial"] = smooth["alignment_conjunctive"]
@@ -399,21 +463,26 @@ class OutputAnalysis:
         gaps = []
         for curve in self.curves:
             is_ood = self.splits.is_ood[curve.rows]
-            rows, _, _ = interpolation.find_edges(is_ood, curve.factor.cycle)
+            cycle = curve.factor.cycle
+            rows, _, _ = interpolation.find_edges(is_ood, cycle)
             if len(rows):
                 gaps.append(curve)
         return gaps
 
-    def score_gap(self, curve: Curve) -> interpolation.Interpolation:
+    def score_gap(
+        self,
+        curve: Curve,
+    ) -> interpolation.Interpolation:
         """Scores interpolation at the held-out points of a curve.
 
         Args:
             curve: A line through the grid with a gap.
         """
+        rows = curve.rows
         return interpolation.compute_interpolation(
-            outputs=self.bright_outputs[curve.rows],
-            truth=self.bright_truth[curve.rows],
-            is_ood=self.splits.is_ood[curve.rows],
+            outputs=self.bright_outputs[rows],
+            truth=self.bright_truth[rows],
+            is_ood=self.splits.is_ood[rows],
             cycle=curve.factor.cycle,
         )
 
@@ -440,26 +509,30 @@ def predict_superposed_inputs(
         decoder = keras.Model(code.output, model.output)
     except ValueError:  # none, or the image depends on something else, too
         return None
-    size = splits.is_ood.sum() * splits.grid.shape[1]
-    size *= math.prod(model.output_shape[1:])
+    num_images = splits.is_ood.sum() * splits.grid.shape[1]
+    image_size = math.prod(model.output_shape[1:])
+    size = num_images * image_size
     if isinstance(code, FactorIndex) or size > MAX_SIZE:
         return None
 
     encoder = make_stage_model(model, ["code"])
-    codes = encoder.predict(splits.grid, verbose=0)["code"]  # [n, code]
+    activations = encoder.predict(splits.grid, verbose=0)
+    codes = activations["code"]  # [n, code]
+    nothing = np.full_like(codes[0], np.nan)
     images = []
     for column in splits.grid.T:
         values, places = np.unique(column, return_inverse=True)
         means = []
         for value in values:
             has_value = column == value
-            shared = codes[splits.is_id & has_value]
-            if len(shared):
-                means.append(shared.mean(axis=0))
-            else:
-                means.append(np.full_like(codes[0], np.nan))
+            sharing = codes[splits.is_id & has_value]
+            mean = nothing
+            if len(sharing):
+                mean = sharing.mean(axis=0)
+            means.append(mean)
 
-        superposed = decoder.predict(np.stack(means), verbose=0)
+        mean_codes = np.stack(means)
+        superposed = decoder.predict(mean_codes, verbose=0)
         places = places[splits.is_ood]
         images.append(superposed[places])
     return np.stack(images, axis=1)

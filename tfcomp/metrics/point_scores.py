@@ -42,11 +42,11 @@ class Evaluation:
     @property
     def tagged(self) -> Scores:
         """Scores by their names in TensorBoard, as `ood/mse`."""
-        return {
-            f"{subset}/{name}": value
-            for subset, values in self.scores.items()
-            for name, value in values.items()
-        }
+        tagged = {}
+        for subset, values in self.scores.items():
+            for name, value in values.items():
+                tagged[f"{subset}/{name}"] = value
+        return tagged
 
 
 def score_points(
@@ -65,25 +65,39 @@ def score_points(
         factors: The points, [n, F].
         is_ood: Which are held out, [n]; None leaves metrics of users out.
     """
+    positions = None
+    if dataset.has_position:
+        positions = factors
     scores = score_images(
         images,
         truth,
-        positions=factors if dataset.has_position else None,
+        positions=positions,
         polarity=dataset.polarity,
         reference=dataset.reference,
     )
-    if dataset.compare is not None:  # several images for a combination
+    compare = dataset.compare
+    if compare is not None:  # several images for a combination
         blank = np.broadcast_to(dataset.reference, truth.shape)
-        scores["mse"], scores["mse_sd"] = dataset.compare(factors, images)
-        scores["floor_mse"], _ = dataset.compare(factors, truth)
-        scores["blank_mse"], _ = dataset.compare(factors, blank)
+        error, deviation = compare(factors, images)
+        floor, _ = compare(factors, truth)
+        blank_error, _ = compare(factors, blank)
+        scores["mse"] = error
+        scores["mse_sd"] = deviation
+        scores["floor_mse"] = floor
+        scores["blank_mse"] = blank_error
 
     if is_ood is not None:
-        view = ImageView(images, truth, factors, is_ood)
+        num_points = len(images)
+        view = ImageView(
+            images=images,
+            truth=truth,
+            factors=factors,
+            is_ood=is_ood,
+        )
         for metric in list_registered("image"):
             values = _attempt(metric, view, "images")
             if values is None:
-                values = np.full(len(images), np.nan)
+                values = np.full(num_points, np.nan)
             scores[metric.name] = values
     return scores
 
@@ -106,8 +120,11 @@ def evaluate_images(
     truth = dataset.grid_images
 
     # A streamed split scores more points than the grid has.
-    known_images = None if splits.is_streamed else images
-    known_truth = None if splits.is_streamed else truth
+    known_images: Array | None = images
+    known_truth: Array | None = truth
+    if splits.is_streamed:
+        known_images = None
+        known_truth = None
     subsets = dataset.subsets
     scores = _score(
         dataset,
@@ -117,7 +134,9 @@ def evaluate_images(
         known_truth,
     )
     for name, render in dataset.other_truths.items():
-        named = {f"{key}_{name}": subsets[key] for key in ("id", "ood")}
+        named = {}
+        for key in ("id", "ood"):
+            named[f"{key}_{name}"] = subsets[key]
         scores |= _score(
             dataset,
             predict,
@@ -153,12 +172,18 @@ def _score(
     reference = np.asarray(dataset.reference)
     parts = []
     # Of true images less the reference.
-    sums = {name: np.zeros(dataset.image_shape) for name in subsets}
+    sums = {}
+    for name in subsets:
+        sums[name] = np.zeros(dataset.image_shape)
     for start in _list_starts(dataset):
         rows = slice(start, start + BLOCK)
         points = scored.factors[rows]
         if images is None:
-            batches = evaluate_in_batches(predict, points, STREAMED_BATCH)
+            batches = evaluate_in_batches(
+                predict,
+                points,
+                batch_size=STREAMED_BATCH,
+            )
             outputs = batches["image"]
         else:
             outputs = images[rows]
@@ -168,34 +193,45 @@ def _score(
             targets = truth[rows]
 
         is_ood = scored.is_ood[rows]
-        parts.append(
-            score_points(
-                dataset,
-                outputs,
-                targets,
-                points,
-                is_ood,
-            )
+        block_scores = score_points(
+            dataset,
+            outputs,
+            targets,
+            points,
+            is_ood,
         )
+        parts.append(block_scores)
         for name, mask in subsets.items():
             is_in = mask[rows]
-            total = targets[is_in].sum(axis=0, dtype=np.float64)
-            sums[name] += total - is_in.sum() * reference
+            subset_targets = targets[is_in]
+            total = subset_targets.sum(axis=0, dtype=np.float64)
+            ground = is_in.sum() * reference
+            sums[name] += total - ground
 
     each = {}
     for name in parts[0]:
-        each[name] = np.concatenate([part[name] for part in parts])
-    return {
-        name: _average(each, mask, sums[name]) for name, mask in subsets.items()
-    }
+        values = [part[name] for part in parts]
+        each[name] = np.concatenate(values)
+
+    scores = {}
+    for name, mask in subsets.items():
+        scores[name] = _average(each, mask, sums[name])
+    return scores
 
 
 def _list_starts(dataset: Dataset) -> Iterable[int]:
     """Lists the first rows of blocks; with a progress bar if they take long."""
-    starts = range(0, len(dataset.splits.scored.factors), BLOCK)
+    num_points = len(dataset.splits.scored.factors)
+    starts = range(0, num_points, BLOCK)
     if not dataset.splits.is_streamed:
         return starts
-    return show_progress(starts, "scores", "block", len(starts))
+    num_blocks = len(starts)
+    return show_progress(
+        starts,
+        "scores",
+        "block",
+        num_blocks,
+    )
 
 
 def _average(each: Mapping[str, Array], mask: Array, total: Array) -> Scores:
@@ -206,11 +242,13 @@ def _average(each: Mapping[str, Array], mask: Array, total: Array) -> Scores:
         mask: The points of the subset, [n].
         total: Sum of its true images, less the reference, [H, W, C].
     """
-    mean = total / max(mask.sum(), 1)
-    return average_scores(
-        {name: values[mask] for name, values in each.items()},
-        offset=float(np.mean(mean**2)),
-    )
+    count = max(mask.sum(), 1)
+    mean = total / count
+    offset = np.mean(mean**2)
+    subset_scores = {}
+    for name, values in each.items():
+        subset_scores[name] = values[mask]
+    return average_scores(subset_scores, offset=float(offset))
 
 
 def compute_ssim_error(images: Array, truth: Array) -> Array:
@@ -221,11 +259,18 @@ def compute_ssim_error(images: Array, truth: Array) -> Array:
         truth: True images, [n, H, W, C].
     """
     parts = []
-    for start in range(0, len(images), BLOCK):
+    num_images = len(images)
+    for start in range(0, num_images, BLOCK):
         block = slice(start, start + BLOCK)
-        similarity = tf.image.ssim(images[block], truth[block], max_val=1.0)
+        similarity = tf.image.ssim(
+            images[block],
+            truth[block],
+            max_val=1.0,
+        )
         parts.append(similarity.numpy())
-    return 1.0 - np.concatenate(parts, dtype=np.float64)
+
+    similarities = np.concatenate(parts, dtype=np.float64)
+    return 1.0 - similarities
 
 
 def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
@@ -237,16 +282,34 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
     """
     points = dataset.splits.grid
     truth = evaluation.truth
+    images = evaluation.images
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    error = compute_mse(dataset, points, evaluation.images, truth)
-    blank = compute_mse(dataset, points, reference, truth)
+    error = compute_mse(
+        dataset,
+        points,
+        images,
+        truth,
+    )
+    blank = compute_mse(
+        dataset,
+        points,
+        reference,
+        truth,
+    )
     return divide(error, blank)
 
 
 def divide(values: Array, by: Array) -> Array:
-    """Divides values; 0 / 0 is 0, and another value over 0 is infinite."""
+    """Divides values; 0 / 0 is 0, and another value over 0 is infinite.
+
+    Args:
+        values: The numbers above the line.
+        by: The numbers below it, of the same shape.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(values == 0, 0.0, values / by)
+        is_zero = values == 0
+        ratio = values / by
+        return np.where(is_zero, 0.0, ratio)
 
 
 @dataclass(frozen=True)
@@ -287,11 +350,17 @@ def compute_stage_metrics(
 
     numbers = {}
     for stage, activations in read_stages():
-        view = StageView(stage, activations, factors, is_ood)
-        numbers[stage] = {
-            metric.name: finite_or_none(_attempt(metric, view, stage))
-            for metric in metrics
-        }
+        view = StageView(
+            name=stage,
+            activations=activations,
+            factors=factors,
+            is_ood=is_ood,
+        )
+        scores = {}
+        for metric in metrics:
+            value = _attempt(metric, view, stage)
+            scores[metric.name] = finite_or_none(value)
+        numbers[stage] = scores
     return numbers
 
 
@@ -310,18 +379,31 @@ def try_metrics(dataset: Dataset) -> None:
     samples = []
     for mask in (splits.is_id, splits.is_ood):
         subset = np.flatnonzero(mask)
-        samples.append(subset[choose_rows(len(subset), TRIAL_POINTS)])
+        sample = choose_rows(len(subset), TRIAL_POINTS)
+        samples.append(subset[sample])
     rows = np.concatenate(samples)
     points = splits.grid[rows]
     is_ood = splits.is_ood[rows]
 
     rng = np.random.default_rng(0)
-    units = rng.normal(size=(len(rows), TRIAL_UNITS)).astype(np.float32)
-    stage_view = StageView("stage_0", units, points, is_ood)
+    size = (len(rows), TRIAL_UNITS)
+    units = rng.normal(size=size)
+    units = units.astype(np.float32)
+    stage_view = StageView(
+        name="stage_0",
+        activations=units,
+        factors=points,
+        is_ood=is_ood,
+    )
     for metric in stage_metrics:
         _compute(metric, stage_view)
     truth = dataset.render_array(points)
-    image_view = ImageView(truth, truth, points, is_ood)
+    image_view = ImageView(
+        images=truth,
+        truth=truth,
+        factors=points,
+        is_ood=is_ood,
+    )
     for metric in image_metrics:
         _compute(metric, image_view)
 
@@ -382,12 +464,14 @@ def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
         print(f"note: {place}: {error}; it has no value there", file=sys.stderr)
         return None
 
-    values = np.array([] if value is None else value)
+    values = np.array([])
+    if value is not None:
+        values = np.array(value)
     name = f"the metric {metric.name!r}"
     note = ""
     if not np.isfinite(values).all():
         note = f"{name} is not finite, and has no value there"
-    elif ((values < low) | (values > high)).any():
+    elif (values < low).any() or (values > high).any():
         note = f"{name} leaves its range [{low:g}, {high:g}]"
     if note:
         print(f"note: {place}: {note}", file=sys.stderr)

@@ -79,40 +79,54 @@ def probe_rows(
         R^2 by name. None for fewer than 10 ID or 2 OOD points, if no target
         varies, or activations are not finite.
     """
-    known = np.flatnonzero(~is_ood)
-    unseen = np.flatnonzero(is_ood)
-    is_enough = len(known) >= MIN_POINTS and targets.size
-    if not is_enough or not np.isfinite(rows).all():
+    id_rows = np.flatnonzero(~is_ood)
+    ood_rows = np.flatnonzero(is_ood)
+    is_enough = len(id_rows) >= MIN_POINTS and targets.size
+    is_finite = np.isfinite(rows).all()
+    if not is_enough or not is_finite:
         return dict(NO_SCORES)
 
     rng = np.random.RandomState(seed)
-    order = rng.permutation(len(known))
+    order = rng.permutation(len(id_rows))
+    shuffled = id_rows[order]
     fits = []
-    for fold in np.array_split(known[order], NUM_FOLDS):
-        others = np.setdiff1d(known, fold)
+    for fold in np.array_split(shuffled, NUM_FOLDS):
+        others = np.setdiff1d(id_rows, fold)
         fits.append((others, fold))
-    fits.append((known, unseen))
+    fits.append((id_rows, ood_rows))
 
     truth = np.asarray(targets, np.float64)
     errors = truth.copy()
 
     def predict(fit: tuple[Array, Array]) -> Array:
         seen, others = fit
-        return _predict(rows, truth, seen, others)
+        return _predict(
+            rows,
+            truth,
+            seen,
+            others,
+        )
 
-    most = max(1, MAX_BYTES // (rows.nbytes + 1))
+    thread_bytes = rows.nbytes + 1
+    most = max(1, MAX_BYTES // thread_bytes)
     num_threads = min(count_cores(), most)
     with ThreadPoolExecutor(num_threads) as pool:
         predictions = pool.map(predict, fits)
-        for (_, points), prediction in zip(fits, predictions, strict=True):
+        pairs = zip(fits, predictions, strict=True)
+        for (_, points), prediction in pairs:
             errors[points] -= prediction
     return {
-        "probe_r2_id": _score(truth[known], errors[known]),
-        "probe_r2_ood": _score(truth[unseen], errors[unseen]),
+        "probe_r2_id": _score(truth[id_rows], errors[id_rows]),
+        "probe_r2_ood": _score(truth[ood_rows], errors[ood_rows]),
     }
 
 
-def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
+def _predict(
+    rows: Array,
+    truth: Array,
+    seen: Array,
+    unseen: Array,
+) -> Array:
     """Predicts targets of unseen points by ridge regression on seen ones.
 
     Args:
@@ -124,24 +138,31 @@ def _predict(rows: Array, truth: Array, seen: Array, unseen: Array) -> Array:
     Returns:
         Predictions, [unseen, T].
     """
-    mean = truth[seen].mean(axis=0)
-    deviations = truth[seen] - mean
+    seen_truth = truth[seen]
+    mean = seen_truth.mean(axis=0)
+    deviations = seen_truth - mean
     basis, squares, others = _decompose(rows, seen, unseen)
     onto = basis.T @ deviations  # [k, T]
     sizes = np.ptp(truth, axis=0)  # of whatever units
     sizes[sizes == 0] = 1.0
 
     losses = []
+    num_seen = len(seen)
     for penalty in PENALTIES:
         shrunk = basis / (squares + penalty)
-        residual = deviations - shrunk @ onto
-        leverage = 1 / len(seen) + np.einsum("nk,nk->n", shrunk, basis)
-        left_out = residual / (1 - leverage)[:, None]
-        loss = np.mean((left_out / sizes) ** 2)
+        fitted = shrunk @ onto
+        residual = deviations - fitted
+        share = np.einsum("nk,nk->n", shrunk, basis)
+        leverage = 1 / num_seen + share
+        is_left_out = (1 - leverage)[:, None]
+        left_out = residual / is_left_out
+        relative = left_out / sizes
+        loss = np.mean(relative**2)
         losses.append((loss, penalty))
 
     _, penalty = min(losses)
-    weights = onto / (squares + penalty)[:, None]
+    divisor = (squares + penalty)[:, None]
+    weights = onto / divisor
     return mean + others @ weights
 
 
@@ -161,8 +182,10 @@ def _decompose(
         Seen points [n, k], squares of the axes [k], and unseen points [m, k].
     """
     if rows.shape[1] < len(rows):  # units
-        points = rows - rows[seen].mean(axis=0)
-        covariance = points[seen].T @ points[seen]
+        mean = rows[seen].mean(axis=0)
+        points = rows - mean
+        seen_points = points[seen]
+        covariance = seen_points.T @ seen_points
         squares, axes = np.linalg.eigh(covariance)
         squares = np.maximum(squares, 0)
         points = points @ axes
@@ -174,11 +197,13 @@ def _decompose(
     products = products - means[:, np.newaxis]
     squares, axes = np.linalg.eigh(products[seen])
 
-    is_kept = squares > TINY * squares.max(initial=0.0)
+    largest = squares.max(initial=0.0)
+    is_kept = squares > TINY * largest
     squares = squares[is_kept]
     lengths = np.sqrt(squares)
     axes = axes[:, is_kept]
-    others = products[unseen] @ axes / lengths
+    others = products[unseen] @ axes
+    others = others / lengths
     return axes * lengths, squares, others
 
 
@@ -192,12 +217,15 @@ def _score(truth: Array, errors: Array) -> float | None:
     # A factor that is constant over these points has no variance to explain.
     if len(truth) < 2:
         return None
-    varies = np.ptp(truth, axis=0) > 0  # [T]
+    ranges = np.ptp(truth, axis=0)
+    varies = ranges > 0  # [T]
     if not varies.any():
         return None
 
-    squares = np.square(truth - truth.mean(axis=0))
-    total = squares.sum(axis=0)[varies]
-    squared_error = np.square(errors).sum(axis=0)[varies]
-    r2 = 1 - squared_error / total
+    mean = truth.mean(axis=0)
+    squares = np.square(truth - mean)
+    total = squares.sum(axis=0)
+    squared_errors = np.square(errors)
+    squared_error = squared_errors.sum(axis=0)
+    r2 = 1 - squared_error[varies] / total[varies]
     return float(np.mean(r2))

@@ -75,11 +75,13 @@ def compute_offsets(
         Steps, [n, F]; different classes are one step apart.
     """
     offsets = np.abs(points - point)
-    for column, factor in zip(offsets.T, space, strict=True):
+    columns = zip(offsets.T, space, strict=True)
+    for column, factor in columns:
         if factor.categorical:
             column[:] = column > 0
         elif factor.periodic:
-            np.minimum(column, factor.cycle - column, out=column)
+            other_way = factor.cycle - column
+            np.minimum(column, other_way, out=column)
     return offsets
 
 
@@ -94,19 +96,25 @@ def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
     Returns:
         Rows of known points, [m].
     """
+    all_steps = sum(space.shape)
     nearest = []
     for start in range(0, len(index), _BLOCK):
-        block = index[start : start + _BLOCK]
+        end = start + _BLOCK
+        block = index[start:end]
         distances = np.zeros((len(block), len(known)))
         for column, factor in enumerate(space):
             # Values are compared, not points: many points share them.
-            values, places = np.unique(block[:, column], return_inverse=True)
+            block_values = block[:, column]
+            values, places = np.unique(block_values, return_inverse=True)
             others = known[:, column, None]
             for number, value in enumerate(values):
-                steps = compute_offsets(others, value, [factor])[:, 0]
+                offsets = compute_offsets(others, value, [factor])
+                steps = offsets[:, 0]
                 # A differing factor is more than all steps.
-                steps += sum(space.shape) * (steps > 0)
-                distances[places == number] += steps
+                is_different = steps > 0
+                steps += all_steps * is_different
+                is_here = places == number
+                distances[is_here] += steps
         nearest.append(distances.argmin(axis=1))
     return np.concatenate(nearest)
 
@@ -123,12 +131,16 @@ def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
     Returns:
         Mean and effects, [1 + sum(sizes), pixels].
     """
-    flat = images.reshape(len(images), -1)
+    num_images = len(images)
+    flat = images.reshape(num_images, -1)
     flat = flat.astype(np.float64)
     mean = flat.mean(axis=0)
-    design = make_design(index, sizes)[:, 1:]
-    inverse = np.linalg.pinv(design.T @ design, hermitian=True)
-    effects = inverse @ (design.T @ (flat - mean))
+    design = make_design(index, sizes)
+    design = design[:, 1:]
+    products = design.T @ design
+    inverse = np.linalg.pinv(products, hermitian=True)
+    sums = design.T @ (flat - mean)
+    effects = inverse @ sums
     return np.vstack([mean, effects])
 
 
@@ -144,8 +156,10 @@ def make_design(index: Array, sizes: Sequence[int]) -> Array:
         [n, 1 + sum(sizes)].
     """
     num_points = len(index)
-    columns = [np.ones((num_points, 1))]
-    for size, values in zip(sizes, index.T, strict=True):
+    ones = np.ones((num_points, 1))
+    columns = [ones]
+    levels = zip(sizes, index.T, strict=True)
+    for size, values in levels:
         codes = np.eye(size)
         columns.append(codes[values])
     return np.hstack(columns)
@@ -163,7 +177,10 @@ def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """
     is_id = ~is_ood.reshape(space.shape)
     # The part of a period without values takes steps, too.
-    absent = [(0, max(0, factor.cycle - factor.size)) for factor in space]
+    absent = []
+    for factor in space:
+        num_absent = max(0, factor.cycle - factor.size)
+        absent.append((0, num_absent))
     reached = np.pad(is_id, absent)
     new = reached
     steps = np.full(reached.shape, np.inf)
@@ -175,7 +192,7 @@ def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
         reached = grown
         step += 1
 
-    on_grid = tuple(slice(size) for size in space.shape)
+    on_grid = tuple([slice(size) for size in space.shape])
     return steps[on_grid].ravel()
 
 
@@ -183,7 +200,8 @@ def _grow(reached: Array, space: FactorSpace) -> Array:
     """Adds the points that are one step along any factors from a mask."""
     for axis, factor in enumerate(space):
         if factor.categorical:  # all classes are one step apart
-            reached = reached | reached.any(axis, keepdims=True)
+            is_any_reached = reached.any(axis, keepdims=True)
+            reached = reached | is_any_reached
             continue
         mode = "nearest"
         if factor.periodic:
@@ -210,16 +228,23 @@ def correlate_with_distance(error: Array, distance: Array) -> float | None:
     is_ood = distance > 0
     error = error[is_ood]
     distance = distance[is_ood]
-    if len(error) <= 2 or not np.isfinite([error, distance]).all():
+    is_finite = np.isfinite([error, distance]).all()
+    if len(error) <= 2 or not is_finite:
         return None
-    if np.ptp(error) == 0 or np.ptp(distance) == 0:
-        return None
+    for values in (error, distance):
+        if np.ptp(values) == 0:
+            return None
     result = scipy.stats.spearmanr(distance, error)
     return float(result.statistic)
 
 
 @computes("run", CORRELATION, "border_rank_correlation")
-@computes("run", POSITIVE, "border_relative_mse", better="low")
+@computes(
+    "run",
+    POSITIVE,
+    "border_relative_mse",
+    better="low",
+)
 def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
     """Relates the OOD error to the distance to ID (section 3.2)."""
     if not analysis.splits.is_ood.any():
@@ -229,12 +254,15 @@ def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
     if np.isinf(distance).all():
         return {}  # too many combinations to count steps
 
-    last = int(distance[np.isfinite(distance)].max())
+    is_finite = np.isfinite(distance)
+    last = int(distance[is_finite].max())
     means = []
     for step in range(1, last + 1):
-        means.append(mean_or_none(error[distance == step]))
+        is_there = distance == step
+        means.append(mean_or_none(error[is_there]))
+    correlation = correlate_with_distance(error, distance)
     return {
-        "border_rank_correlation": correlate_with_distance(error, distance),
+        "border_rank_correlation": correlation,
         "border_relative_mse": means,
     }
 
@@ -247,7 +275,8 @@ def sample_known(dataset: Dataset) -> Array:
 
 def _choose_known(dataset: Dataset) -> Array:
     """Chooses rows of the training table for `sample_known`, [m]."""
-    is_whole = np.isfinite(dataset.splits.train).all(axis=1)
+    train = dataset.splits.train
+    is_whole = np.isfinite(train).all(axis=1)
     rows = np.flatnonzero(is_whole)
     sample = choose_rows(len(rows), MAX_KNOWN)
     return rows[sample]
@@ -266,21 +295,23 @@ def predict_references(dataset: Dataset) -> Arrays:
         return {}
 
     train = dataset.splits.train[known_rows]
-    known = space.to_index(train)
+    known_index = space.to_index(train)
     index = space.to_index(dataset.splits.grid)
     rows = choose_rows(len(train), MAX_AVERAGED)
     images = dataset.render_training(known_rows[rows])
-    effects = fit_effects(known[rows], space.shape, images)
-    nearest = find_nearest(index, known, space)
+    effects = fit_effects(known_index[rows], space.shape, images)
+    nearest = find_nearest(index, known_index, space)
     design = make_design(index, space.shape)
+    mean_image = effects[0]
 
     predictions = {
-        "mean_image": np.tile(effects[0], (len(index), 1)),
+        "mean_image": np.tile(mean_image, (len(index), 1)),
         "additive": design @ effects,
         "nearest_id": dataset.render_array(train[nearest]),
     }
+    shape = (-1, *dataset.image_shape)
     for name, flat in predictions.items():
-        predictions[name] = flat.reshape(-1, *dataset.image_shape)
+        predictions[name] = flat.reshape(shape)
     return predictions
 
 
@@ -305,7 +336,8 @@ def score_references(dataset: Dataset, truth: Array) -> References:
         is_old = dataset.select_points(is_copy)
         subsets["ood_new"] = splits.is_ood & ~is_old
     scores = {}
-    for name, images in predict_references(dataset).items():
+    predictions = predict_references(dataset)
+    for name, images in predictions.items():
         scores[name] = _score(
             dataset,
             splits.grid,
@@ -315,9 +347,12 @@ def score_references(dataset: Dataset, truth: Array) -> References:
         )
 
     del subsets["id"]
-    held_out = {name: mask[splits.is_ood] for name, mask in subsets.items()}
-    points = splits.grid[splits.is_ood]
-    truth = truth[splits.is_ood]
+    is_ood = splits.is_ood
+    held_out = {}
+    for name, mask in subsets.items():
+        held_out[name] = mask[is_ood]
+    points = splits.grid[is_ood]
+    truth = truth[is_ood]
     for name, substitutes in list_ignorant(dataset):
         images = dataset.render_array(substitutes)
         numbers = _score(
@@ -343,19 +378,21 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
     points = splits.grid[splits.is_ood]
     index = space.to_index(points)
     train = space.to_index(splits.train)
-    every = splits.all.factors
+    all_points = splits.all.factors
     # Points that exist, and held-out ones with one factor replaced.
-    places = number_columns(np.concatenate([every, points]))
+    places = number_columns(np.concatenate([all_points, points]))
     for column, factor in enumerate(space):
-        known = train[:, column]
-        counts = np.bincount(known[known >= 0], minlength=factor.size)
+        known_values = train[:, column]
+        is_known = known_values >= 0
+        counts = np.bincount(known_values[is_known], minlength=factor.size)
+        values = factor.values()
         kinds = {
-            "without": [factor.values()],
+            "without": [values],
             "modulo": dataset.copies.aliases.get(factor.name, []),
         }
         for kind, groups in kinds.items():
             merged = _merge_values(
-                factor.values(),
+                values,
                 index=index[:, column],
                 counts=counts,
                 groups=groups,
@@ -366,11 +403,13 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
             if (substitutes == points).all():
                 continue
 
-            replaced = np.append(every[:, column], substitutes[:, column])
+            every_value = all_points[:, column]
+            substitute_values = substitutes[:, column]
+            replaced = np.append(every_value, substitute_values)
             rows = places.copy()
             rows[:, column] = number_values(replaced)
             keys = make_keys(rows)
-            existing, asked = np.split(keys, [len(every)])
+            existing, asked = np.split(keys, [len(all_points)])
             numbers = find_keys(asked, np.sort(existing))
             if (numbers >= 0).all():
                 yield f"{kind}_{factor.name}", substitutes
@@ -393,13 +432,16 @@ def _merge_values(
     Returns:
         The value that stands for the one of each point, [n]; NaN if none does.
     """
-    substitutes = np.full(len(index), np.nan)
+    num_points = len(index)
+    substitutes = np.full(num_points, np.nan)
     for group in groups:
-        distance = np.abs(values[:, None] - group)
+        difference = values[:, None] - group
+        distance = np.abs(difference)
         merged = distance.argmin(axis=0)
-        most = merged[counts[merged].argmax()]
+        most_frequent = counts[merged].argmax()
+        substitute = merged[most_frequent]
         is_merged = np.isin(index, merged)
-        substitutes[is_merged] = values[most]
+        substitutes[is_merged] = values[substitute]
     return substitutes
 
 
@@ -420,8 +462,18 @@ def _score(
         subsets: Masks of points by name, [n] each.
     """
     reference = np.broadcast_to(dataset.reference, truth.shape)
-    blank = compute_mse(dataset, points, reference, truth)
-    error = compute_mse(dataset, points, images, truth)
+    blank = compute_mse(
+        dataset,
+        points,
+        reference,
+        truth,
+    )
+    error = compute_mse(
+        dataset,
+        points,
+        images,
+        truth,
+    )
     scores = {}
     for name, rows in subsets.items():
         if not blank[rows].any():
@@ -431,11 +483,17 @@ def _score(
         scores[name] = float(mean_error / mean_blank)
 
         targets = truth[rows]
-        mean_image = np.broadcast_to(targets.mean(axis=0), targets.shape)
-        distance = compute_mse(dataset, points[rows], mean_image, targets)
+        mean_image = targets.mean(axis=0)
+        distance = compute_mse(
+            dataset,
+            points[rows],
+            np.broadcast_to(mean_image, targets.shape),
+            targets,
+        )
         variance = distance.mean()
         if variance > TINY * mean_blank:
-            scores[f"{name}_r2"] = float(1 - mean_error / variance)
+            r2 = 1 - mean_error / variance
+            scores[f"{name}_r2"] = float(r2)
     return scores
 
 
@@ -470,5 +528,6 @@ def score_certified(
     r2 = {}
     for name, rows in subsets.items():
         if rows.any():
-            r2[name] = finite_or_none(scores.get(f"{name}_r2"))
+            score = scores.get(f"{name}_r2")
+            r2[name] = finite_or_none(score)
     return r2

@@ -128,12 +128,16 @@ def computes(
 
     def declare(function: Function) -> Function:
         """Adds the metrics to those that the function has."""
+        shortened = dict.fromkeys(names.split(), "")
+        definitions = shortened | texts
         metrics = []
-        for name, text in (dict.fromkeys(names.split(), "") | texts).items():
+        for name, text in definitions.items():
             label, _, about = text.partition(": ")
+            if not label:
+                label = name.replace("_", " ")
             metric = Metric(
                 name=name,
-                label=label or name.replace("_", " "),
+                label=label,
                 about=about,
                 limits=limits,
                 unit=unit,
@@ -146,7 +150,8 @@ def computes(
             )
             metrics.append(metric)
         # The uppermost declaration comes first.
-        vars(function)["metrics"] = metrics + list_declared(function)
+        metrics += list_declared(function)
+        vars(function)["metrics"] = metrics
         return function
 
     return declare
@@ -154,7 +159,8 @@ def computes(
 
 def list_declared(function: object) -> list[Metric]:
     """Lists the metrics that `computes` has declared, in order."""
-    return list(getattr(function, "metrics", ()))
+    declared = getattr(function, "metrics", ())
+    return list(declared)
 
 
 # Metrics that users have registered (`tfcomp.register_metric`), by name.
@@ -166,7 +172,8 @@ def list_registered(of: Of) -> list[Metric]:
     """Lists the metrics of users that can be computed in this process."""
     metrics = []
     for metric in REGISTERED.values():
-        if metric.of == of and metric.function is not None:
+        can_run = metric.function is not None
+        if can_run and metric.of == of:
             metrics.append(metric)
     return metrics
 
@@ -175,25 +182,29 @@ def list_registered(of: Of) -> list[Metric]:
 def list_shipped() -> dict[str, Metric]:
     """Lists the metrics of tfcomp by name, in the order of pages."""
     folder = str(Path(__file__).parent)
-    names = {module.name for module in pkgutil.iter_modules([folder])}
-    others = sorted(names.difference(FIRST, WITH_TENSORFLOW))
+    modules = pkgutil.iter_modules([folder])
+    names = {module.name for module in modules}
+    others = names.difference(FIRST, WITH_TENSORFLOW)
     metrics = {}
-    for name in FIRST + others:
+    for name in FIRST + sorted(others):
         # It imports SciPy, which is too slow for `--help`.
         module = importlib.import_module(f"tfcomp.metrics.{name}")
         for function in vars(module).values():
-            if getattr(function, "__module__", "") == module.__name__:
-                for metric in list_declared(function):
-                    metrics[metric.name] = metric
+            defined_in = getattr(function, "__module__", "")
+            if defined_in != module.__name__:
+                continue
+            for metric in list_declared(function):
+                metrics[metric.name] = metric
     return metrics
 
 
 def list_metrics(*of: Of) -> list[Metric]:
     """Lists all metrics in order, or those that have values of `of`."""
     metrics = list_shipped() | REGISTERED
+    every_metric = list(metrics.values())
     if not of:
-        return list(metrics.values())
-    return [metric for metric in metrics.values() if metric.of in of]
+        return every_metric
+    return [metric for metric in every_metric if metric.of in of]
 
 
 def list_leading(*of: Of) -> dict[str, str]:
@@ -239,7 +250,8 @@ def find_metric(path: str) -> Metric | None:
     if words[0] not in ("id", "ood"):
         return None
     for number in range(1, len(words)):
-        metric = metrics.get("_".join(words[number:]))
+        name = "_".join(words[number:])
+        metric = metrics.get(name)
         if metric is not None and metric.of == "image":
             return metric
     return None
@@ -328,15 +340,15 @@ def register_metric(
 
     def register(function: Function) -> Function:
         """Adds the metric, with the docstring as its definition."""
-        text = (function.__doc__ or "").strip().split("\n\n")[0]
-        about = " ".join(text.split())
-        _add(
-            dataclasses.replace(
-                metric,
-                function=function,
-                about=about,
-            )
+        docstring = function.__doc__ or ""
+        paragraphs = docstring.strip().split("\n\n")
+        words = paragraphs[0].split()
+        defined = dataclasses.replace(
+            metric,
+            function=function,
+            about=" ".join(words),
         )
+        _add(defined)
         return function
 
     return register
@@ -350,12 +362,15 @@ def describe_user_metrics() -> dict[str, dict[str, Any]]:
     """Describes the metrics of users as `metrics.json` records them."""
     entries = {}
     for metric in REGISTERED.values():
-        ends = [metric.limits.low, metric.limits.high]
+        limits = metric.limits
+        ends: list[float | None] = []
+        for end in (limits.low, limits.high):
+            # JSON has no infinity.
+            ends.append(end if math.isfinite(end) else None)
         entries[metric.name] = {
             "per": metric.of,
             "label": metric.label,
-            # JSON has no infinity.
-            "range": [end if math.isfinite(end) else None for end in ends],
+            "range": ends,
             "unit": metric.unit,
             "better": metric.better,
         }
@@ -364,8 +379,9 @@ def describe_user_metrics() -> dict[str, dict[str, Any]]:
 
 def adopt_metrics(recorded: Mapping[str, Mapping[str, Any]]) -> None:
     """Declares metrics that runs have recorded, without their functions."""
+    shipped = list_shipped()
     for name, entry in recorded.items():
-        if name in list_shipped() or name in REGISTERED:
+        if name in shipped or name in REGISTERED:
             continue
         with contextlib.suppress(TypeError, ValueError):
             metric = _make_user_metric(name, **entry)
@@ -386,9 +402,10 @@ def _make_user_metric(
         ValueError: If an argument is invalid.
     """
     limits = _parse_range(range)
-    is_word = name.isascii() and name.isidentifier() and name == name.lower()
+    is_identifier = name.isascii() and name.isidentifier()
+    is_small = name == name.lower()
     rule = ""
-    if not is_word:
+    if not is_identifier or not is_small:
         rule = "its name must be small letters, digits and underscores"
     elif name in RESERVED:
         rule = "its name must be no name of another entry"
@@ -413,7 +430,11 @@ def _make_user_metric(
     )
     if per == "image":
         return metric
-    chart = Chart(name=name, title=metric.label, axis=metric.axis)
+    chart = Chart(
+        name=name,
+        title=metric.label,
+        axis=metric.axis,
+    )
     return dataclasses.replace(metric, chart=chart)
 
 
@@ -442,7 +463,8 @@ def _add(metric: Metric) -> None:
     old = REGISTERED.get(metric.name)
     is_taken = metric.name in list_shipped()
     if old is not None and old.function and metric.function:
-        is_taken |= locate(old.function) != locate(metric.function)
+        is_same = locate(old.function) == locate(metric.function)
+        is_taken |= not is_same
     if is_taken:
         raise ValueError(f"the metric {metric.name!r} is registered already")
     REGISTERED[metric.name] = metric

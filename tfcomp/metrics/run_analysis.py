@@ -103,7 +103,8 @@ class RunAnalysis(OutputAnalysis):
         model: keras.Model | TracedModel = run.model
         for other in traced:
             if other.is_compatible(run.model, run.dataset.space):
-                other.model.set_weights(run.model.get_weights())
+                weights = run.model.get_weights()
+                other.model.set_weights(weights)
                 run = dataclasses.replace(run, model=other.model)
                 model = other
                 break
@@ -132,9 +133,11 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def untrained(self) -> RunAnalysis | None:
         """The network before training; None for a model from elsewhere."""
-        if self._run is None or self._run.path is None:
+        run = self._run
+        if run is None or run.path is None:
             return None
-        return RunAnalysis.of_run(reset(self._run))
+        untrained = reset(run)
+        return RunAnalysis.of_run(untrained)
 
     @property
     def stage_sizes(self) -> dict[str, int]:
@@ -207,7 +210,13 @@ class RunAnalysis(OutputAnalysis):
     def read_stages(self) -> Iterable[tuple[str, Array]]:
         """Yields stages [n, units] over the grid, with a progress bar."""
         stages = self.traced.read_stages(self.splits.grid)
-        return show_progress(stages, "layers", "stage", len(self.stage_sizes))
+        num_stages = len(self.stage_sizes)
+        return show_progress(
+            stages,
+            "layers",
+            "stage",
+            num_stages,
+        )
 
     @cached_property
     def _exact_metrics(self) -> Arrays:
@@ -216,7 +225,9 @@ class RunAnalysis(OutputAnalysis):
     @cached_property
     def nondifferentiable(self) -> list[str]:
         """Stages whose metric tensors come from differences, with a note."""
-        flat = [jacobians.is_flat(g) for g in self._exact_metrics.values()]
+        flat = []
+        for g in self._exact_metrics.values():
+            flat.append(jacobians.is_flat(g))
         if not np.any(flat):
             return []
 
@@ -250,10 +261,11 @@ class RunAnalysis(OutputAnalysis):
         """Log-volume of every stage as if of contrast 1, [n]."""
         volumes = {}
         for stage, activations in self.read_stages():
+            num_factors = self.metrics[stage].shape[1]
             volumes[stage] = geometry.divide_by_contrast(
                 self.log_volume[stage],
                 activations,
-                num_factors=self.metrics[stage].shape[1],
+                num_factors=num_factors,
             )
         return volumes
 
@@ -287,7 +299,10 @@ class RunAnalysis(OutputAnalysis):
             for name in NO_SCORES:
                 if name not in row:
                     return {}
-            probes[stage] = {name: row[name] for name in NO_SCORES}
+            scores = {}
+            for name in NO_SCORES:
+                scores[name] = row[name]
+            probes[stage] = scores
         return probes
 
     def _fit_probes(self) -> dict[str, Scores]:
@@ -295,22 +310,29 @@ class RunAnalysis(OutputAnalysis):
         probes = {}
         for stage, activations in self.read_stages():
             rows = features.compute_rows(activations, is_ood)
-            probes[stage] = probe_rows(rows, self._targets, is_ood, self.seed)
+            probes[stage] = probe_rows(
+                rows,
+                targets=self._targets,
+                is_ood=is_ood,
+                seed=self.seed,
+            )
         return probes
 
     @cached_property
     def _targets(self) -> Array:
         """Values of ordered factors [n, T]; cos and sin of periodic ones."""
+        space = self.dataset.space
         grid = self.splits.grid
         targets = [np.zeros((len(grid), 0))]
-        for column in self.dataset.space.ordered:
-            factor = self.dataset.space.factors[column]
+        for column in space.ordered:
+            factor = space.factors[column]
             values = grid[:, column]
             if factor.periodic:
                 period = factor.high - factor.low
                 unit = (values - factor.low) / period
-                targets.append(np.cos(2 * np.pi * unit))
-                targets.append(np.sin(2 * np.pi * unit))
+                angle = 2 * np.pi * unit
+                targets.append(np.cos(angle))
+                targets.append(np.sin(angle))
             else:
                 targets.append(values)
         return np.column_stack(targets)
@@ -334,7 +356,8 @@ class RunAnalysis(OutputAnalysis):
         if not numbers:
             return {}
         for stage in self.nondifferentiable:
-            numbers[stage] = dict.fromkeys(numbers[stage])
+            names = list(numbers[stage])
+            numbers[stage] = dict.fromkeys(names)
         return numbers
 
     @property
@@ -349,10 +372,11 @@ class RunAnalysis(OutputAnalysis):
     def shapes(self) -> dict[str, kernels.Shape]:
         """Every stage at `compared_points`, to be compared."""
         points = self.compared_points
-        nothing = np.zeros(len(points), bool)
+        is_ood = np.zeros(len(points), bool)
+        stages = self.traced.read_stages(points)
         shapes = {}
-        for stage, activations in self.traced.read_stages(points):
-            gram = features.compute_gram(activations, nothing)
+        for stage, activations in stages:
+            gram = features.compute_gram(activations, is_ood)
             shapes[stage] = kernels.make_shape(gram)
         return shapes
 
@@ -360,7 +384,8 @@ class RunAnalysis(OutputAnalysis):
     def similarities(self) -> list[dict[str, Any]]:
         """Similarity of any two stages, the upstream stage first."""
         rows = []
-        for first, second in itertools.combinations(self.stages, 2):
+        pairs = itertools.combinations(self.stages, 2)
+        for first, second in pairs:
             row: dict[str, Any] = {
                 "stage": first,
                 "other": second,
@@ -376,8 +401,9 @@ class RunAnalysis(OutputAnalysis):
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
         """Low-rank embeddings by factor, if the model has any."""
         embeddings = {}
+        layers = list_embeddings(self.model)
         with tf.device("CPU"):  # singular values take a second on a GPU
-            for name, layer in list_embeddings(self.model).items():
+            for name, layer in layers.items():
                 embeddings[name] = analyze_embedding(layer)
         return embeddings
 
@@ -438,10 +464,11 @@ class RunAnalysis(OutputAnalysis):
         """Participation ratios of every stage over ID and OOD."""
         ranks: dict[str, Scores] = {}
         for stage, rows in self._rows.items():
-            ranks[stage] = {}
+            scores: Scores = {}
             for subset, points in self.subsets.items():
                 rank = features.compute_participation(rows, points)
-                ranks[stage][subset] = rank
+                scores[subset] = rank
+            ranks[stage] = scores
         return ranks
 
     @cached_property
@@ -451,7 +478,8 @@ class RunAnalysis(OutputAnalysis):
         def select(values: Array) -> tuple[Array, Array]:
             variance = values.var(axis=0)
             units = select_units(values, variance, SHOWN_UNITS)
-            return units, values[:, units].T
+            activations = values[:, units]
+            return units, activations.T
 
         return self._reduce_stages(select)
 
@@ -489,7 +517,8 @@ def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     run = load_run(path)
     trained = RunAnalysis.of_run(run, traced=traced)
     metrics = compute_metrics(trained)
-    untrained = RunAnalysis.of_run(reset(run), traced=traced)
+    start_run = reset(run)
+    untrained = RunAnalysis.of_run(start_run, traced=traced)
     start = compute_metrics(untrained)
     del start["stages"]
     metrics["start"] = start
@@ -504,21 +533,28 @@ def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
         number that is not finite.
     """
     numbers: dict[str, Any] = {"stages": analysis.stages}
-    for function in _list_functions(list_metrics("run")):
+    functions = _list_functions(list_metrics("run"))
+    for function in functions:
         for name, value in function(analysis).items():
-            if isinstance(value, list):
-                numbers[name] = [finite_or_none(number) for number in value]
-            else:
-                numbers[name] = finite_or_none(value)
+            numbers[name] = _to_numbers(value)
 
     metrics = list_metrics("stages")
-    rows = list(_compute_stages(analysis, metrics).values())
+    stages = _compute_stages(analysis, metrics)
+    rows = list(stages.values())
     names: dict[str, None] = {}  # in order, each once
     for row in rows:
         names |= dict.fromkeys(row)
     for name in names:
-        numbers[name] = [finite_or_none(row.get(name)) for row in rows]
+        values = [row.get(name) for row in rows]
+        numbers[name] = _to_numbers(values)
     return numbers
+
+
+def _to_numbers(value: Any) -> Any:
+    """Makes a number, or each of a list, None if it is not finite."""
+    if not isinstance(value, list):
+        return finite_or_none(value)
+    return [finite_or_none(number) for number in value]
 
 
 def tabulate_stages(
@@ -542,9 +578,11 @@ def tabulate_stages(
     table: dict[str, Scores] = {}
     for stage, row in rows.items():
         scores = row | summary[stage]
-        table[stage] = {}
+        selected: Scores = {}
         for name in names:
-            table[stage][name] = finite_or_none(scores.get(name))
+            score = scores.get(name)
+            selected[name] = finite_or_none(score)
+        table[stage] = selected
     return table
 
 
@@ -553,9 +591,12 @@ def _compute_stages(
     metrics: Sequence[Metric],
 ) -> dict[str, Scores]:
     """Computes metrics by stage, with all that their functions return."""
-    rows: dict[str, Scores] = {stage: {} for stage in analysis.stages}
+    rows: dict[str, Scores] = {}
+    for stage in analysis.stages:
+        rows[stage] = {}
     for function in _list_functions(metrics):
-        for stage, row in function(analysis).items():
+        scores_by_stage = function(analysis)
+        for stage, row in scores_by_stage.items():
             rows[stage] |= row
     return rows
 
@@ -564,6 +605,7 @@ def _list_functions(metrics: Sequence[Metric]) -> list[Callable[..., Any]]:
     """Lists the functions of metrics, each once."""
     functions = []
     for metric in metrics:
-        if metric.function and metric.function not in functions:
-            functions.append(metric.function)
+        function = metric.function
+        if function and function not in functions:
+            functions.append(function)
     return functions

@@ -80,7 +80,8 @@ def compute_schmidt_values(gram: Array, factors: Array) -> Array:
     blocks = arrange_grid(gram, factors)  # [x, y, x', y']
     nx, ny = blocks.shape[:2]
     if not np.isfinite(blocks).all():
-        return np.full(min(nx**2, ny**2), np.nan)
+        num_values = min(nx**2, ny**2)
+        return np.full(num_values, np.nan)
 
     realigned = blocks.swapaxes(1, 2)  # [x, x', y, y']
     matrix = realigned.reshape(nx**2, ny**2)
@@ -94,7 +95,8 @@ def compute_explained_fraction(values: Array) -> Array:
         values: Singular values, largest first.
     """
     squares = _square(values)
-    return np.cumsum(squares / squares.sum())
+    shares = squares / squares.sum()
+    return np.cumsum(shares)
 
 
 def summarize_schmidt(gram: Array, factors: Array) -> Scores:
@@ -126,7 +128,8 @@ def summarize_centered_schmidt(gram: Array, factors: Array) -> Scores:
 def center_kernel(gram: Array) -> Array:
     """Takes the means off a kernel [n, n]; zero if only rounding is left."""
     gram = np.asarray(gram, np.float64)
-    largest = np.abs(gram).max(initial=0.0)
+    sizes = np.abs(gram)
+    largest = sizes.max(initial=0.0)
     if not np.isfinite(largest):
         return np.full_like(gram, np.nan)
 
@@ -136,7 +139,8 @@ def center_kernel(gram: Array) -> Array:
     unit = gram / largest
     rows = unit.mean(axis=1)
     columns = unit.mean(axis=0)
-    centered = unit - rows[:, None] - columns + columns.mean()
+    centered = unit - rows[:, None] - columns
+    centered = centered + columns.mean()
     rest = np.abs(centered).max()
     if rest <= ROUNDING:
         return np.zeros_like(centered)
@@ -147,12 +151,14 @@ def _summarize(gram: Array, factors: Array, name: str) -> Scores:
     """Computes effective rank and shares; their names begin with `name`."""
     values = compute_schmidt_values(gram, factors)
     explained = compute_explained_fraction(values)
+    # A factor with one value leaves a single term, which is all.
+    first = explained[0]
+    second = explained[:2][-1]
     rank = features.compute_effective_rank(_square(values))
     return {
         f"{name}_effective_rank": finite_or_none(float(rank)),
-        f"{name}_explained_1": finite_or_none(explained[0]),
-        # A factor with one value leaves a single term, which is all.
-        f"{name}_explained_2": finite_or_none(explained[:2][-1]),
+        f"{name}_explained_1": finite_or_none(first),
+        f"{name}_explained_2": finite_or_none(second),
     }
 
 
@@ -168,16 +174,19 @@ def arrange_grid(gram: Array, factors: Array) -> Array:
             that occur, once each, in any order.
     """
     places = []
+    sizes = []
     for column in np.transpose(factors):
-        _, place = np.unique(column, return_inverse=True)
+        values, place = np.unique(column, return_inverse=True)
         places.append(place)
-    shape = tuple(int(place.max()) + 1 for place in places)
+        sizes.append(len(values))
+    shape = tuple(sizes)
 
     cells = np.ravel_multi_index(places, shape)
-    if not np.array_equal(np.sort(cells), np.arange(np.prod(shape))):
-        sizes = " x ".join(map(str, shape))
+    every_cell = np.arange(np.prod(shape))
+    if not np.array_equal(np.sort(cells), every_cell):
+        text = " x ".join(map(str, sizes))
         raise ValueError(
-            f"factors must hold each of {sizes} combinations once; "
+            f"factors must hold each of {text} combinations once; "
             f"received {len(factors)} points"
         )
 
@@ -213,12 +222,17 @@ def summarize_anova(gram: Array, factors: Array) -> Scores:
     blocks = arrange_grid(gram, factors)  # [x, y, ..., x', y', ...]
     count = blocks.ndim // 2
     mean = blocks.mean()
-    total = np.mean((blocks - mean) ** 2)
+    deviations = blocks - mean
+    total = np.mean(deviations**2)
     if not total > ANOVA_FLOOR * np.mean(blocks**2):
         total = np.nan
 
-    single = [_keep(blocks, [i]) - mean for i in range(count)]
-    squares = [np.mean(term**2) for term in single]
+    single = []
+    squares = []
+    for i in range(count):
+        term = _keep(blocks, [i]) - mean
+        single.append(term)
+        squares.append(np.mean(term**2))
     shares = np.array(squares) / total
     ratio = min(shares.sum(), 1.0)  # but for an ulp
     if count == 2:
@@ -230,16 +244,21 @@ def summarize_anova(gram: Array, factors: Array) -> Scores:
     else:
         pairs = 0.0
         for i, j in itertools.combinations(range(count), 2):
-            both = _keep(blocks, [i, j]) - mean - single[i] - single[j]
+            both = _keep(blocks, [i, j]) - mean
+            both = both - single[i] - single[j]
             pairs += np.mean(both**2)
         share = pairs / total
+        rest = 1 - ratio - share
         numbers = {
             "anova_single": ratio,
             "anova_pairwise": share,
-            "anova_higher": max(1 - ratio - share, 0.0),
+            "anova_higher": max(rest, 0.0),
         }
     numbers["factorization_ratio"] = ratio
-    return {name: finite_or_none(value) for name, value in numbers.items()}
+    scores: Scores = {}
+    for name, value in numbers.items():
+        scores[name] = finite_or_none(value)
+    return scores
 
 
 def _keep(blocks: Array, factors: list[int]) -> Array:
@@ -247,7 +266,8 @@ def _keep(blocks: Array, factors: list[int]) -> Array:
     count = blocks.ndim // 2
     first = [i for i in range(count) if i not in factors]
     second = [count + i for i in first]
-    return blocks.mean(axis=(*first, *second), keepdims=True)
+    axes = (*first, *second)
+    return blocks.mean(axis=axes, keepdims=True)
 
 
 def remove_marginals(images: Array) -> Array:
@@ -275,11 +295,13 @@ def compute_interaction_r2(images: Array, truth: Array) -> float | None:
     total = float(np.sum(true_part**2))
     if not np.isfinite(energy):
         return None
-    if not total > PART_ROUNDING * np.size(truth):
+    least = PART_ROUNDING * np.size(truth)
+    if not total > least:
         return None
 
     outputs = np.asarray(images, np.float64)
-    variation = np.sum((outputs - outputs.mean()) ** 2)
+    deviations = outputs - outputs.mean()
+    variation = np.sum(deviations**2)
     if energy <= PART_ROUNDING * variation:
         return 0.0
 
@@ -296,7 +318,12 @@ def _average_channels(images: Array) -> Array:
     return maps
 
 
-@computes("run", SHARE, "interaction_r2_id interaction_r2_ood", better="high")
+@computes(
+    "run",
+    SHARE,
+    "interaction_r2_id interaction_r2_ood",
+    better="high",
+)
 def measure_image_interaction(analysis: RunAnalysis) -> Scores:
     """Tests whether images are sums over rows and columns (section 4.2)."""
     if not analysis.dataset.has_position:

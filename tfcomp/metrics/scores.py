@@ -67,9 +67,11 @@ def compute_mse_per_image(images: Array, truth: Array) -> Array:
     error = np.zeros(len(images))
     pixels = tuple(range(1, images.ndim))
     # In blocks: double copies of all images would fill memory.
-    for start in range(0, len(images), _BLOCK):
+    num_images = len(images)
+    for start in range(0, num_images, _BLOCK):
         block = slice(start, start + _BLOCK)
-        difference = np.asarray(images[block], float) - truth[block]
+        outputs = np.asarray(images[block], float)
+        difference = outputs - truth[block]
         error[block] = np.mean(difference**2, axis=pixels)
     return error
 
@@ -107,10 +109,13 @@ def compute_peaks(images: Array, polarity: str) -> Array:
     bright = _to_bright(images, polarity)
     count, height, width = bright.shape
     flat = bright.reshape(count, height * width)
-    row, column = np.divmod(flat.argmax(axis=1), width)
-    peaks = np.stack([column, row], axis=1).astype(float)  # [n, 2]
+    brightest = flat.argmax(axis=1)
+    row, column = np.divmod(brightest, width)
+    peaks = np.stack([column, row], axis=1)  # [n, 2]
+    peaks = peaks.astype(float)
 
-    is_finite = np.isfinite(flat).all(axis=1)
+    is_number = np.isfinite(flat)
+    is_finite = is_number.all(axis=1)
     peaks[~is_finite] = np.nan
     return peaks
 
@@ -125,10 +130,11 @@ def count_peaks(images: Array, polarity: str) -> Array:
         polarity: `bright` or `dark`.
     """
     bright = _to_bright(images, polarity)
-    threshold = np.full(len(bright), PEAK_THRESHOLD)
+    num_images = len(bright)
+    threshold = np.full(num_images, PEAK_THRESHOLD)
     peaks = _find_peaks(bright, threshold)
     image, *_ = np.unravel_index(peaks, bright.shape)
-    return np.bincount(image, minlength=len(bright))
+    return np.bincount(image, minlength=num_images)
 
 
 def count_own_peaks(images: Array, polarity: str) -> Array:
@@ -145,24 +151,29 @@ def count_own_peaks(images: Array, polarity: str) -> Array:
         Counts; NaN for an image that is not finite.
     """
     bright = _to_bright(images, polarity)
-    is_finite = np.isfinite(bright).all(axis=(1, 2))
+    is_number = np.isfinite(bright)
+    is_finite = is_number.all(axis=(1, 2))
     highest = bright.max(axis=(1, 2), initial=0.0)
-    threshold = np.maximum(PEAK_THRESHOLD * highest, FAINT)
+    threshold = PEAK_THRESHOLD * highest
+    threshold = np.maximum(threshold, FAINT)
     peaks = _find_peaks(bright, threshold)
 
     # The highest of an image first, which are stable in the order of pixels.
-    heights = bright.reshape(-1)[peaks]
+    heights = bright.reshape(-1)
+    heights = heights[peaks]
     order = np.argsort(-heights, kind="stable")
-    image, row, column = np.unravel_index(peaks[order], bright.shape)
+    places = np.unravel_index(peaks[order], bright.shape)
+    image, row, column = places
     place = np.stack([row, column], axis=1)  # [peaks, 2]
 
     counts = np.zeros(len(bright), np.int64)
     while len(image):
         left, first = np.unique(image, return_index=True)
         counts[left] += 1
-        highest_peak = first[np.searchsorted(left, image)]
-        top = place[highest_peak]
-        distance = np.linalg.norm(place - top, axis=1)
+        number = np.searchsorted(left, image)
+        highest_peak = first[number]
+        steps = place - place[highest_peak]
+        distance = np.linalg.norm(steps, axis=1)
         is_apart = distance >= PEAK_DISTANCE
         image = image[is_apart]
         place = place[is_apart]
@@ -246,16 +257,21 @@ def score_images(
     if positions is None:
         return scores
 
-    offsets = _measure_offsets(images, np.asarray(positions), polarity)
-    is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
+    places = np.asarray(positions)
+    offsets = _measure_offsets(images, places, polarity)
+    is_within = np.abs(offsets) <= POSITION_TOLERANCE
+    is_close = is_within.all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
-    ranges = np.ptp(_to_bright(images, polarity), axis=(1, 2))
+    bright = _to_bright(images, polarity)
+    ranges = np.ptp(bright, axis=(1, 2))
     varies = ranges > 0
     is_right = is_close & varies
-    is_near = scores["mse"] < HIT_ERROR * scores["blank_mse"]
+    largest_error = HIT_ERROR * scores["blank_mse"]
+    is_near = scores["mse"] < largest_error
+    x, y = offsets.T
     scores["hit_rate"] = is_right & is_near
     scores["position_accuracy"] = is_right
-    scores["position_error"] = np.hypot(offsets[:, 0], offsets[:, 1])
+    scores["position_error"] = np.hypot(x, y)
     scores["num_peaks"] = count_peaks(images, polarity)
     return scores
 
@@ -264,9 +280,12 @@ def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
     """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
     peaks = compute_peaks(images, polarity)
     # The truth may have one coordinate alone, as a stripe has.
-    is_absent = np.isnan(positions) & ~np.isnan(peaks)
-    is_absent &= ~is_absent.all(axis=1, keepdims=True)
-    return np.where(is_absent, 0.0, peaks - positions)
+    has_peak = ~np.isnan(peaks)
+    is_absent = np.isnan(positions) & has_peak
+    has_none = is_absent.all(axis=1, keepdims=True)
+    is_absent &= ~has_none
+    offsets = peaks - positions
+    return np.where(is_absent, 0.0, offsets)
 
 
 def average_scores(
@@ -286,7 +305,8 @@ def average_scores(
     """
     means = {}
     for name, values in each.items():
-        means[name] = mean_or_none(np.asarray(values, float))
+        numbers = np.asarray(values, float)
+        means[name] = mean_or_none(numbers)
     error = means["mse"]
     blank = means.pop("blank_mse")
 
@@ -296,15 +316,18 @@ def average_scores(
         "r2": None,
     }
     if error is not None and blank:
-        scores["relative_mse"] = finite_or_none(error / blank)
+        ratio = error / blank
+        scores["relative_mse"] = finite_or_none(ratio)
         # The mean squared distance from the reference, less the mean's own.
         variance = 0.0
         if offset is not None:
             variance = blank - offset
         if variance > TINY * blank:
-            scores["r2"] = finite_or_none(1 - error / variance)
+            r2 = 1 - error / variance
+            scores["r2"] = finite_or_none(r2)
     names = ("hit_rate", "position_accuracy", "position_error", "num_peaks")
-    return scores | dict.fromkeys(names) | means
+    scores |= dict.fromkeys(names)
+    return scores | means
 
 
 def _find_peaks(bright: Array, threshold: Array) -> Array:
@@ -317,24 +340,29 @@ def _find_peaks(bright: Array, threshold: Array) -> Array:
     Returns:
         Places in the flattened images, in the order of their tops.
     """
-    is_finite = np.isfinite(bright).all(axis=(1, 2))
+    is_number = np.isfinite(bright)
+    is_finite = is_number.all(axis=(1, 2))
     bright[~is_finite] = 0.0
     highest = ndimage.maximum_filter(bright, _NEIGHBORS)
     is_high = bright > threshold[:, None, None]
-    is_top = is_high & (bright == highest)
+    is_highest = bright == highest
+    is_top = is_high & is_highest
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
 
     # No neighbor of a top is higher, but a neighbor of an equally high one may
     # be: such a plateau is a step on a slope (a shoulder) and no peak.
     others = np.where(is_top, -np.inf, bright)
     beside = ndimage.maximum_filter(others, _NEIGHBORS)
-    is_shoulder = is_top & (beside == bright)
+    is_beside = beside == bright
+    is_shoulder = is_top & is_beside
     is_peak = np.ones(num_labels + 1, bool)
-    is_peak[labels[is_shoulder]] = False
+    shoulders = labels[is_shoulder]
+    is_peak[shoulders] = False
     is_peak[0] = False  # the label of all other pixels
 
     pixels = np.flatnonzero(is_top)
-    tops, first = np.unique(labels[is_top], return_index=True)
+    top_labels = labels[is_top]
+    tops, first = np.unique(top_labels, return_index=True)
     first = first[is_peak[tops]]
     return pixels[first]
 
@@ -349,7 +377,8 @@ def _drop_channel(images: Array) -> Array:
 
 def _to_bright(images: Array, polarity: str) -> Array:
     """Copies images as bumps of 1 on a background of 0, `[n, H, W]`."""
-    stack = np.asarray(_drop_channel(images), float)
+    stack = _drop_channel(images)
+    stack = np.asarray(stack, float)
     if stack.ndim == 4:
         stack = stack.mean(axis=-1)
     contrast = stack - BACKGROUNDS[polarity]
@@ -358,7 +387,12 @@ def _to_bright(images: Array, polarity: str) -> Array:
     return -contrast
 
 
-@computes("run", Limits(0, 2), "ssim_error_id ssim_error_ood", better="low")
+@computes(
+    "run",
+    Limits(0, 2),
+    "ssim_error_id ssim_error_ood",
+    better="low",
+)
 def measure_ssim(analysis: RunAnalysis) -> Scores:
     """Averages 1 - SSIM, which the published code reports beside the MSE."""
     if analysis.ssim_error is None:

@@ -129,46 +129,55 @@ def compute_superposition(
     index = space.to_index(factors)
     known_index = index[~is_ood]
     ood_index = index[is_ood]
-    known = flatten_outputs(outputs)[~is_ood]
+    flat = flatten_outputs(outputs)
+    id_outputs = flat[~is_ood]
     num_ood = len(ood_index)
     scored = choose_scored(num_ood, len(space))
     distance = np.full(num_ood, np.inf)
-    targets = [np.asarray(images, np.float64) for images in targets]
     scores = []
+    image_sets = []
     for images in targets:
+        images = np.asarray(images, np.float64)
+        image_sets.append(images)
+        r2 = {}
+        for name in PREDICTORS:
+            r2[name] = np.full(num_ood, np.nan)
         target_scores = SuperpositionScores(
-            r2={name: np.full(num_ood, np.nan) for name in PREDICTORS},
-            is_blank=find_blank(images, known),
+            r2=r2,
+            is_blank=find_blank(images, id_outputs),
             distance=distance,
         )
         scores.append(target_scores)
 
     for i, point in enumerate(ood_index):
         offsets = compute_offsets(known_index, point, space)
-        distances = np.linalg.norm(offsets, axis=1).round(6)
+        distances = np.linalg.norm(offsets, axis=1)
+        distances = distances.round(6)
         distance[i] = distances.min(initial=np.inf)
         shares = offsets == 0
         if not scored[i] or not shares.any():
             continue
 
-        predictors = _make_predictors(known, shares, distances)
-        for images, target_scores in zip(targets, scores, strict=True):
+        predictors = _make_predictors(id_outputs, shares, distances)
+        scored_sets = zip(image_sets, scores, strict=True)
+        for images, target_scores in scored_sets:
             if target_scores.is_blank[i]:
                 continue
             for name, explain in predictors.items():
-                target_scores.r2[name][i] = explain(images[i])
+                values = target_scores.r2[name]
+                values[i] = explain(images[i])
     return scores
 
 
 def _make_predictors(
-    known: Array,
+    id_outputs: Array,
     shares: Array,
     distances: Array,
 ) -> dict[str, Explain]:
     """Makes the functions that explain an output at one OOD point.
 
     Args:
-        known: ID outputs, [n_id, pixels].
+        id_outputs: ID outputs, [n_id, pixels].
         shares: Which factors they share with the point, [n_id, F].
         distances: Their distances from it in grid steps, [n_id].
 
@@ -182,18 +191,22 @@ def _make_predictors(
     means = []
     for mask in shares.T:
         if mask.any():
-            means.append(known[mask].mean(axis=0))
+            mean = id_outputs[mask].mean(axis=0)
+            means.append(mean)
 
     num_factors = shares.shape[1]
+    every_distance = np.unique(distances)
     shells = []
-    for distance in np.unique(distances)[:num_factors]:
-        shell = known[distances == distance]
+    for distance in every_distance[:num_factors]:
+        shell = id_outputs[distances == distance]
         shells.append(shell.mean(axis=0))
+    regressors = np.stack(means)
+    rivals = np.stack(shells)
     return {
-        "superposition": partial(project, regressors=np.stack(means)),
-        "superposition_span": make_span(known[sharing]),
-        "conjunctive": partial(project, regressors=np.stack(shells)),
-        "conjunctive_span": make_span(known[nearest]),
+        "superposition": partial(project, regressors=regressors),
+        "superposition_span": make_span(id_outputs[sharing]),
+        "conjunctive": partial(project, regressors=rivals),
+        "conjunctive_span": make_span(id_outputs[nearest]),
     }
 
 
@@ -210,12 +223,14 @@ def make_span(regressors: Array) -> Explain:
     if not np.isfinite(unit).all():
         return lambda target: float("nan")
 
-    values, vectors = np.linalg.eigh(unit @ unit.T)
+    products = unit @ unit.T
+    values, vectors = np.linalg.eigh(products)
     largest = values.max(initial=0)
     is_kept = values > _RANK * largest  # none of blank ones
     roots = np.sqrt(values[is_kept])
     vectors = vectors[:, is_kept]
-    root = (vectors * roots).T  # R^T R is the matrix of inner products
+    root = vectors * roots
+    root = root.T  # R^T R is the matrix of inner products
 
     def explain(target: Array) -> float:
         """Explains one output, [pixels]."""
@@ -224,11 +239,13 @@ def make_span(regressors: Array) -> Explain:
         if not len(root):  # SciPy would abort the process
             return 0.0
 
-        unit_target = normalize_outputs(target[None])[0]
-        inside = unit @ unit_target @ vectors / roots
+        (unit_target,) = normalize_outputs(target[None])
+        products = unit @ unit_target
+        inside = products @ vectors / roots
         _, residual = scipy.optimize.nnls(root, inside)
         # Parts outside of their span are not explained.
-        explained = inside @ inside - residual**2
+        squared_length = inside @ inside
+        explained = squared_length - residual**2
         return float(np.clip(explained, 0, 1))
 
     return explain
@@ -244,17 +261,19 @@ def project(target: Array, regressors: Array) -> float:
     Returns:
         R^2 in [0, 1]; NaN if not finite.
     """
-    if not np.isfinite(target).all():
-        return float("nan")
-    if not np.isfinite(regressors).all():
+    is_finite = np.isfinite(target).all()
+    is_finite = is_finite and np.isfinite(regressors).all()
+    if not is_finite:
         return float("nan")
 
-    unit = normalize_outputs(target[None])[0]
+    (unit,) = normalize_outputs(target[None])
     regressors = normalize_outputs(regressors)
-    weights, *_ = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
+    solution = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
+    weights = solution[0]
     residual = unit - weights @ regressors
     error = np.sum(residual**2)
-    return float(np.clip(1 - error, 0, 1))
+    r2 = np.clip(1 - error, 0, 1)
+    return float(r2)
 
 
 def normalize_outputs(rows: Array) -> Array:
@@ -264,7 +283,8 @@ def normalize_outputs(rows: Array) -> Array:
         axis=1,
         keepdims=True,
     )
-    divisors = np.where(lengths > 0, lengths, 1)
+    has_length = lengths > 0
+    divisors = np.where(has_length, lengths, 1)
     return rows / divisors
 
 
@@ -286,11 +306,13 @@ def superpose(
     """
     is_known = ~is_ood
     flat = flatten_outputs(outputs)
+    id_outputs = flat[is_known]
     factors = []  # level of each point, and sums and counts of each level
     for column in np.asarray(index).T:
         levels, places = np.unique(column, return_inverse=True)
-        code = np.eye(len(levels))[places[is_known]]
-        sums = code.T @ flat[is_known]
+        codes = np.eye(len(levels))
+        code = codes[places[is_known]]
+        sums = code.T @ id_outputs
         counts = code.sum(axis=0)
         factors.append((places, sums, counts))
 
@@ -302,17 +324,22 @@ def superpose(
             level = places[i]
             num_others = counts[level] - is_known[i]
             if num_others > 0:
-                others = sums[level] - is_known[i] * target
+                own_output = is_known[i] * target
+                others = sums[level] - own_output
                 means.append(others / num_others)
-        if not means or not np.isfinite([target, *means]).all():
+        if not means:
+            continue
+        if not np.isfinite([target, *means]).all():
             continue
 
         images[i] = _project_onto(means, target)
         squared_length = target @ target
         if squared_length:
-            error = np.sum((target - images[i]) ** 2)
+            residual = target - images[i]
+            error = np.sum(residual**2)
             r2[i] = 1 - error / squared_length
-    return images, np.clip(r2, 0, 1)
+    r2 = np.clip(r2, 0, 1)
+    return images, r2
 
 
 def _project_onto(means: list[Array], target: Array) -> Array:
@@ -321,7 +348,8 @@ def _project_onto(means: list[Array], target: Array) -> Array:
     # The normal equations of few unit vectors: one product of each two.
     products = regressors @ regressors.T
     inverse = np.linalg.pinv(products, rcond=1e-9)
-    weights = inverse @ (regressors @ target)
+    onto = regressors @ target
+    weights = inverse @ onto
     return weights @ regressors
 
 
@@ -337,8 +365,10 @@ def choose_scored(count: int, num_factors: int) -> Array:
     """
     is_scored = np.ones(count, bool)
     if num_factors > 2 and count > MAX_POINTS:
-        order = np.random.default_rng(0).permutation(count)
-        is_scored[order[MAX_POINTS:]] = False
+        rng = np.random.default_rng(0)
+        order = rng.permutation(count)
+        left_out = order[MAX_POINTS:]
+        is_scored[left_out] = False
     return is_scored
 
 
@@ -354,8 +384,10 @@ def choose_memories(shares: Array, distances: Array) -> Array:
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
-    order = np.lexsort((distances[rows], -counts[rows]))
-    return np.sort(rows[order[:MAX_MEMORIES]])
+    fewest_last = -counts[rows]
+    order = np.lexsort((distances[rows], fewest_last))
+    nearest = rows[order[:MAX_MEMORIES]]
+    return np.sort(nearest)
 
 
 @single_threaded
@@ -395,10 +427,12 @@ def summarize_superposition(
         min_distance: In grid steps.
     """
     is_far = scores.distance >= min_distance
-    summary = {"blank_fraction": mean_or_none(scores.is_blank[is_far])}
+    blank_fraction = mean_or_none(scores.is_blank[is_far])
+    summary = {"blank_fraction": blank_fraction}
     for name in PREDICTORS:
         r2 = scores.r2[name][is_far]
-        summary[f"{name}_r2"] = mean_or_none(r2[np.isfinite(r2)])
+        is_finite = np.isfinite(r2)
+        summary[f"{name}_r2"] = mean_or_none(r2[is_finite])
     return summary
 
 
@@ -413,13 +447,17 @@ def find_blank(unseen: Array, known: Array, share: float = BLANK) -> Array:
     Returns:
         A mask, [n_ood].
     """
-    known_energies = (known**2).sum(axis=1)
-    known_energies = known_energies[np.isfinite(known_energies)]
+    known_squares = known**2
+    known_energies = known_squares.sum(axis=1)
+    is_finite = np.isfinite(known_energies)
+    known_energies = known_energies[is_finite]
     median = 0.0
     if known_energies.size:
         median = float(np.median(known_energies))
-    energies = (unseen**2).sum(axis=1)
-    return energies <= share**2 * median
+    squares = unseen**2
+    energies = squares.sum(axis=1)
+    least = share**2 * median
+    return energies <= least
 
 
 @single_threaded
@@ -445,23 +483,29 @@ def compute_sharing(
     known_index = index[~is_ood]
     ood_index = index[is_ood]
 
-    contrast = _remove_means(flatten_outputs(outputs))
-    known = contrast[~is_ood]
-    unseen = contrast[is_ood]
-    scored = choose_scored(len(unseen), len(space))
+    flat = flatten_outputs(outputs)
+    contrast = _remove_means(flat)
+    id_contrast = contrast[~is_ood]
+    ood_contrast = contrast[is_ood]
+    num_ood = len(ood_contrast)
+    scored = choose_scored(num_ood, len(space))
     scored &= ~find_faint(outputs, is_ood)
-    scored &= unseen.any(axis=1)
+    scored &= ood_contrast.any(axis=1)
 
-    r2 = {name: np.full(len(unseen), np.nan) for name in SETS}
+    r2 = {}
+    for name in SETS:
+        r2[name] = np.full(num_ood, np.nan)
     for i in np.flatnonzero(scored):
         offsets = compute_offsets(known_index, ood_index[i], space)
-        if not (offsets == 0).any():
+        shares = offsets == 0
+        if not shares.any():
             continue
-        for name, groups in _choose_sets(offsets, space).items():
+        memories = _choose_sets(offsets, space)
+        for name, groups in memories.items():
             scores = []
             for rows in groups:
-                explain = make_span(known[rows])
-                scores.append(explain(unseen[i]))
+                explain = make_span(id_contrast[rows])
+                scores.append(explain(ood_contrast[i]))
             if scores:
                 r2[name][i] = max(scores)
     return r2
@@ -469,10 +513,12 @@ def compute_sharing(
 
 def _remove_means(images: Array) -> Array:
     """Takes the mean over pixels off images [n, P]; zeros for even ones."""
-    energies = (images**2).sum(axis=1)
+    squares = images**2
+    energies = squares.sum(axis=1)
     means = images.mean(axis=1)
     contrast = images - means[:, np.newaxis]
-    variations = (contrast**2).sum(axis=1)
+    deviations = contrast**2
+    variations = deviations.sum(axis=1)
     is_even = variations <= EVEN * energies
     contrast[is_even] = 0.0
     return contrast
@@ -489,21 +535,26 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
         Alternatives, rows of ID points each; the best one counts.
     """
     shares = offsets == 0
-    distances = np.linalg.norm(offsets, axis=1).round(6)
+    distances = np.linalg.norm(offsets, axis=1)
+    distances = distances.round(6)
     sharing = choose_memories(shares, distances)
     single = []
     for mask in shares.T:
         if mask.any():
-            single.append(choose_memories(mask[:, None], distances))
+            shares_one = mask[:, None]
+            single.append(choose_memories(shares_one, distances))
 
     least = np.full(len(space), CLEAR)
     for column, factor in enumerate(space):
         if factor.categorical:
             least[column] = 0.0
-    is_clear = (offsets > least).all(axis=1)
+    is_beyond = offsets > least
+    is_clear = is_beyond.all(axis=1)
     clear = np.flatnonzero(is_clear)
-    order = np.argsort(distances[clear], kind="stable")
-    rival = clear[order[: len(sharing)]]
+    clear_distances = distances[clear]
+    order = np.argsort(clear_distances, kind="stable")
+    nearest = order[: len(sharing)]
+    rival = clear[nearest]
     rivals = []
     if len(rival) == len(sharing):  # a small grid has fewer
         rivals.append(rival)
@@ -525,7 +576,9 @@ def find_faint(outputs: Array, is_ood: Array) -> Array:
         A mask, [n_ood].
     """
     flat = flatten_outputs(outputs)
-    return find_blank(flat[is_ood], flat[~is_ood], FAINT)
+    ood_outputs = flat[is_ood]
+    id_outputs = flat[~is_ood]
+    return find_blank(ood_outputs, id_outputs, share=FAINT)
 
 
 def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
@@ -545,7 +598,8 @@ def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
     numbers = {}
     for place, rows in places.items():
         for name, scores in r2.items():
-            values = scores[rows & np.isfinite(scores)]
+            is_scored = rows & np.isfinite(scores)
+            values = scores[is_scored]
             numbers[f"{name}_{place}_r2_centered"] = mean_or_none(values)
         numbers[f"faint_{place}_share"] = mean_or_none(is_faint[rows])
     return numbers
@@ -557,7 +611,12 @@ def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
     "sharing_far_r2_centered rival_far_r2_centered single_far_r2_centered "
     "sharing_near_r2_centered rival_near_r2_centered single_near_r2_centered",
 )
-@computes("run", SHARE, "faint_far_share faint_near_share", better="low")
+@computes(
+    "run",
+    SHARE,
+    "faint_far_share faint_near_share",
+    better="low",
+)
 def measure_sharing(analysis: RunAnalysis) -> Scores:
     """Explains OOD outputs by memories that share a factor (figure 1d)."""
     if not analysis.has_hole:

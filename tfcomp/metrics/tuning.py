@@ -98,7 +98,8 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
             [prod(shape), ...].
         shape: Numbers of values of the factors.
     """
-    flat = np.reshape(activations, (len(activations), -1))
+    num_points = len(activations)
+    flat = np.reshape(activations, (num_points, -1))
     variances = []
     effects_by_block = []
     for block in iterate_units(flat, _BLOCK_UNITS):
@@ -110,10 +111,12 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
 
     is_finite = np.isfinite(variance)
     largest = variance[is_finite].max(initial=0.0)
-    is_dead = is_finite & (variance <= DEAD_VARIANCE * largest)
+    floor = DEAD_VARIANCE * largest
+    is_dead = is_finite & (variance <= floor)
     is_alive = is_finite & ~is_dead
     shares = np.full_like(effects, np.nan)
-    shares[is_alive] = effects[is_alive] / variance[is_alive, None]
+    variance_alive = variance[is_alive, None]
+    shares[is_alive] = effects[is_alive] / variance_alive
     return Tuning(
         variance=variance,
         factor_shares=shares[:, :-2],
@@ -137,9 +140,13 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     pairs = tuning.pair_share[is_alive]
     products = tuning.product_share[is_alive]
     weights = tuning.variance[is_alive]
-    if not sums.size or not np.isfinite(sums).all():
+    is_finite = np.isfinite(sums).all()
+    if not sums.size or not is_finite:
         # As for one unit before anything is explained.
-        sums = pairs = products = np.full(1, np.nan)
+        nothing = np.full(1, np.nan)
+        sums = nothing
+        pairs = nothing
+        products = nothing
         weights = np.ones(1)
 
     scores = {
@@ -164,14 +171,16 @@ def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
         products: Share that the best product explains, [units].
         weights: Of the units.
     """
-    counts = np.fmax(sums, products) >= TYPE_FLOOR
+    best = np.fmax(sums, products)
+    counts = best >= TYPE_FLOOR
     if not counts.any() or np.isnan(products).any():
         return NO_TYPES
-    gain = products - sums
-    gain = gain[counts]
+    gain = products[counts] - sums[counts]
     weights = weights[counts]
-    product_share = np.average(gain > TYPE_MARGIN, weights=weights)
-    sum_share = np.average(gain < -TYPE_MARGIN, weights=weights)
+    is_product = gain > TYPE_MARGIN
+    is_sum = gain < -TYPE_MARGIN
+    product_share = np.average(is_product, weights=weights)
+    sum_share = np.average(is_sum, weights=weights)
     return {
         "product_share": product_share,
         "sum_share": sum_share,
@@ -191,11 +200,13 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
     Returns:
         Numbers of units.
     """
-    flat = np.reshape(activations, (len(activations), -1))
-    left = np.where(np.isfinite(variance), variance, 0.0)
+    num_points = len(activations)
+    flat = np.reshape(activations, (num_points, -1))
+    is_finite = np.isfinite(variance)
+    left = np.where(is_finite, variance, 0.0)
     floor = DEAD_VARIANCE * left.max(initial=0.0)
     units: list[int] = []
-    basis = np.empty((0, len(flat)))  # orthonormal, [k, n]
+    basis = np.empty((0, num_points))  # orthonormal, [k, n]
     while len(units) < count and left.max(initial=0.0) > floor:
         unit = int(np.argmax(left))
         units.append(unit)
@@ -203,9 +214,11 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
         direction = direction - direction.mean()
         # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
         for _ in range(2):
-            direction = direction - basis.T @ (basis @ direction)
+            along = basis @ direction
+            direction = direction - basis.T @ along
         # Of a constant unit, the variance may be rounding alone.
-        direction = direction / (np.linalg.norm(direction) or 1.0)
+        length = np.linalg.norm(direction) or 1.0
+        direction = direction / length
         basis = np.vstack([basis, direction])
 
         left -= _explain_variance(flat, direction)
@@ -218,8 +231,10 @@ def _explain_variance(flat: Array, direction: Array) -> Array:
     """Computes the variance [units] of a stage [n, units] along a direction."""
     products = []
     for part in iterate_units(flat):
-        products.append(direction @ np.float64(part))
-    along = np.nan_to_num(np.concatenate(products))
+        block = np.float64(part)
+        products.append(direction @ block)
+    along = np.concatenate(products)
+    along = np.nan_to_num(along)
     return along**2 / len(flat)
 
 
@@ -238,12 +253,14 @@ def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     block = block.astype(np.float64)
     products = np.full(block.shape[1], np.nan)
     if len(shape) == 2:
-        products = _fit_products(block.reshape(*shape, -1))
+        maps = block.reshape(*shape, -1)
+        products = _fit_products(maps)
 
     # A row is taken off first, so that a constant unit is exactly zero.
     block -= block[0].copy()
     block -= block.mean(axis=0)
-    variance = np.einsum("nu,nu->u", block, block) / len(block)
+    squares = np.einsum("nu,nu->u", block, block)
+    variance = squares / len(block)
 
     grid = block.reshape(*shape, block.shape[1])
     axes = tuple(range(len(shape)))
@@ -252,14 +269,17 @@ def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     for axis in axes:
         effect = _average_others(grid, [axis])
         effects.append(effect)
-        parts.append((effect**2).mean(axis=axes))
+        squares = effect**2
+        parts.append(squares.mean(axis=axes))
 
     pairs = np.zeros_like(variance)
     for i, j in itertools.combinations(axes, 2):
         both = _average_others(grid, [i, j])
         both = both - effects[i] - effects[j]
-        pairs += (both**2).mean(axis=axes)
-    return variance, np.stack([*parts, pairs, products], axis=1)
+        squares = both**2
+        pairs += squares.mean(axis=axes)
+    columns = [*parts, pairs, products]
+    return variance, np.stack(columns, axis=1)
 
 
 def _fit_products(maps: Array) -> Array:
@@ -273,15 +293,17 @@ def _fit_products(maps: Array) -> Array:
     high = np.max(maps, axis=grid)
     mean = np.mean(maps, axis=grid)
     middle = (low + high) / 2
-    nearer_end = np.where(mean <= middle, low, high)
-    total = np.mean((maps - mean) ** 2, axis=grid)
+    is_low = mean <= middle
+    nearer_end = np.where(is_low, low, high)
+    deviations = maps - mean
+    total = np.mean(deviations**2, axis=grid)
 
     explained = []
     for rest in (mean, nearer_end):
         shifted = maps - rest
         squares = np.mean(shifted**2, axis=grid)
-        variance = total - squares + _find_first(shifted)
-        explained.append(variance)
+        first = _find_first(shifted)
+        explained.append(total - squares + first)
     best = np.max(explained, axis=0)
     return np.clip(best, 0.0, total)
 
@@ -292,13 +314,16 @@ def _find_first(maps: Array) -> Array:
     Args:
         maps: Activations over two factors, [x, y, units].
     """
-    lengths = (maps**2).sum(axis=1)  # [x, units]
+    squares = maps**2
+    lengths = squares.sum(axis=1)  # [x, units]
     longest = np.argmax(lengths, axis=0)
     units = np.arange(maps.shape[2])
-    right = maps[longest, :, units].T  # [y, units]
+    brightest = maps[longest, :, units]
+    right = brightest.T  # [y, units]
     for _ in range(_ITERATIONS):
         norm = np.linalg.norm(right, axis=0)
-        right = right / np.maximum(norm, 1e-300)
+        norm = np.maximum(norm, 1e-300)
+        right = right / norm
         left = np.einsum("xyu,yu->xu", maps, right)
         right = np.einsum("xyu,xu->yu", maps, left)
     # |M^T M v| for a unit v is the square of the singular value.
@@ -310,8 +335,11 @@ def _find_first(maps: Array) -> Array:
 def _average_others(maps: Array, kept: list[int]) -> Array:
     """Averages maps [..., units] over all factors but the kept ones."""
     num_factors = maps.ndim - 1
-    others = tuple(axis for axis in range(num_factors) if axis not in kept)
-    return maps.mean(axis=others, keepdims=True)
+    others = []
+    for axis in range(num_factors):
+        if axis not in kept:
+            others.append(axis)
+    return maps.mean(axis=tuple(others), keepdims=True)
 
 
 @computes("stages", SHARE, "additive_share additive_share_weighted")

@@ -45,16 +45,26 @@ def wrap_model(
     """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
-    names, call, differentiate = open_models.open_model(model, list(stages))
-    layer = _Outside(call, differentiate, dataset, inputs, names)
+    stage_names = list(stages)
+    opened = open_models.open_model(model, stage_names)
+    names, call, differentiate = opened
+    layer = _Outside(
+        call,
+        differentiate,
+        dataset,
+        inputs,
+        names,
+    )
     factors = make_input(dataset)
     outputs = layer(factors)
 
     before: list[keras.KerasTensor] = []
     for name in [*names, IMAGE]:  # in this order among the layers
         stage = Stage(name=name)
-        before = [stage([outputs[name], *before])]
-    return keras.Model(factors, before[0], name="outside")
+        tensors = [outputs[name], *before]
+        before = [stage(tensors)]
+    images = before[0]
+    return keras.Model(factors, images, name="outside")
 
 
 class _Outside(keras.layers.Layer):
@@ -74,19 +84,28 @@ class _Outside(keras.layers.Layer):
         self._space = dataset.space
         self._image_shape = dataset.image_shape
 
-        ends = [factor.values()[[0, -1]] for factor in self._space]
-        first, last = np.array(ends, np.float32).T
-        self._low = np.zeros(len(first), np.float32)
+        first = []
+        last = []
+        for factor in self._space:
+            values = factor.values()
+            first.append(values[0])
+            last.append(values[-1])
+        num_factors = len(first)
+        self._low = np.zeros(num_factors, np.float32)
         self._scale = np.float32(1)
         if inputs == "unit":
-            span = last - first
-            self._low = first
-            self._scale = 1 / np.maximum(span, np.float32(1e-30))
+            self._low = np.array(first, np.float32)
+            high = np.array(last, np.float32)
+            span = high - self._low
+            least = np.float32(1e-30)
+            divisor = np.maximum(span, least)
+            self._scale = 1 / divisor
 
-        self._shapes = self._probe_shapes(dataset, [*names, IMAGE])
+        every_name = [*names, IMAGE]
+        self._shapes = self._probe_shapes(dataset, every_name)
         self._slopes = None
         if inputs != "classes" and differentiate is not None:
-            point = np.zeros((1, len(first)), np.float32)
+            point = np.zeros((1, num_factors), np.float32)
             try:
                 differentiate(point)
                 self._slopes = differentiate
@@ -104,16 +123,23 @@ class _Outside(keras.layers.Layer):
         grid = dataset.splits.grid
         rows = np.arange(num_rows) % len(grid)
         factors = tf.constant(grid[rows])
-        outputs = self._call(self._convert(factors))
+        inputs = self._convert(factors)
+        outputs = self._call(inputs)
 
         shapes = {}
         for name in names:
             value = tf.convert_to_tensor(outputs[name])
             shape = tuple(value.shape)
             dtype = np.dtype(value.dtype.as_numpy_dtype)
-            open_models.check_output(name, shape, dtype, num_rows)
+            open_models.check_output(
+                name,
+                shape,
+                dtype,
+                num_rows,
+            )
             shapes[name] = shape[1:]
-        _to_images(outputs[IMAGE], self._image_shape)
+        images = outputs[IMAGE]
+        _to_images(images, self._image_shape)
         return shapes
 
     @property
@@ -133,7 +159,9 @@ class _Outside(keras.layers.Layer):
             slopes = self._slopes(values)
             arrays = []
             for name in self._shapes:
-                arrays.append(slopes[name].astype(np.float32))
+                slope = slopes[name]
+                array = slope.astype(np.float32)
+                arrays.append(array)
             return arrays
 
         inputs = self._convert(factors)
@@ -141,9 +169,12 @@ class _Outside(keras.layers.Layer):
         slopes = tf.numpy_function(compute, [inputs], types)
 
         jacobians = {}
-        for name, slope in zip(self._shapes, slopes, strict=True):
+        by_name = zip(self._shapes, slopes, strict=True)
+        num_factors = len(self._space)
+        for name, slope in by_name:
             units = math.prod(self._shapes[name])
-            slope = tf.ensure_shape(slope, (None, units, len(self._space)))
+            shape = (None, units, num_factors)
+            slope = tf.ensure_shape(slope, shape)
             jacobians[name] = slope * self._scale
         return jacobians
 
@@ -154,16 +185,21 @@ class _Outside(keras.layers.Layer):
 
         outputs = {}
         for name, shape in self._shapes.items():
-            value = tf.cast(values[name], tf.float32)
-            outputs[name] = tf.ensure_shape(value, (None, *shape))
-        outputs[IMAGE] = _to_images(outputs[IMAGE], self._image_shape)
+            value = values[name]
+            value = tf.cast(value, tf.float32)
+            value_shape = (None, *shape)
+            outputs[name] = tf.ensure_shape(value, value_shape)
+        images = outputs[IMAGE]
+        outputs[IMAGE] = _to_images(images, self._image_shape)
         return outputs
 
     def _convert(self, factors: tf.Tensor) -> tf.Tensor:
         """Converts factor values [n, F] to the form that the model takes."""
         if self._inputs != "classes":
-            return (factors - self._low) * self._scale
-        index = tf.numpy_function(self._space.to_index, [factors], tf.int64)
+            shifted = factors - self._low
+            return shifted * self._scale
+        to_index = self._space.to_index
+        index = tf.numpy_function(to_index, [factors], tf.int64)
         index = tf.cast(index, tf.float32)
         return tf.ensure_shape(index, factors.shape)
 
@@ -177,15 +213,18 @@ def _to_images(images: Any, shape: tuple[int, int, int]) -> tf.Tensor:
     if size == shape:
         return images
     if size == (channels, rows, columns):
-        return tf.transpose(images, (0, 2, 3, 1))
+        channels_last = (0, 2, 3, 1)
+        return tf.transpose(images, channels_last)
 
     is_gray = channels == 1 and size == (rows, columns)
-    is_flat = size == (math.prod(shape),)
+    num_pixels = math.prod(shape)
+    is_flat = size == (num_pixels,)
     if not is_gray and not is_flat:
         raise ValueError(
             f"the model must draw images {list(shape)}, got {list(size)}"
         )
-    return tf.reshape(images, (-1, *shape))
+    batch_shape = (-1, *shape)
+    return tf.reshape(images, batch_shape)
 
 
 def check_outputs(
@@ -206,15 +245,21 @@ def check_outputs(
     Raises:
         ValueError: If an image is not finite.
     """
-    call = tf.function(lambda factors: {IMAGE: model(factors)}, autograph=False)
+
+    def draw(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Draws images as the only stage."""
+        return {IMAGE: model(factors)}
+
+    call = tf.function(draw, autograph=False)
     grid = dataset.splits.grid
     images = evaluate_in_batches(call, grid)[IMAGE]
     _check_finite(images, dataset)
     notes = _list_notes(dataset, images)
 
     # Of one size: rounding may depend on the size of a batch.
-    first = evaluate_in_batches(call, grid[:COMPARED])[IMAGE]
-    second = evaluate_in_batches(call, grid[:COMPARED])[IMAGE]
+    points = grid[:COMPARED]
+    first = evaluate_in_batches(call, points)[IMAGE]
+    second = evaluate_in_batches(call, points)[IMAGE]
     is_same = np.allclose(
         first,
         second,
@@ -232,19 +277,27 @@ def check_outputs(
 
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
-    dataset = dataclasses.replace(dataset, notes=(*dataset.notes, *notes))
+    all_notes = (*dataset.notes, *notes)
+    dataset = dataclasses.replace(dataset, notes=all_notes)
     return dataset, images
 
 
 def _check_finite(images: np.ndarray, dataset: Dataset) -> None:
-    flat = images.reshape(len(images), -1)
-    is_finite = np.isfinite(flat).all(axis=1)
+    num_points = len(images)
+    flat = images.reshape(num_points, -1)
+    is_number = np.isfinite(flat)
+    is_finite = is_number.all(axis=1)
     if is_finite.all():
         return
 
     grid = dataset.splits.grid
-    missing = dataset.space.to_index(grid[~is_finite])
-    names = "; ".join(map(dataset.space.name_point, missing[:MAX_NAMED]))
+    space = dataset.space
+    missing = space.to_index(grid[~is_finite])
+    examples = []
+    for index in missing[:MAX_NAMED]:
+        name = space.name_point(index)
+        examples.append(name)
+    names = "; ".join(examples)
     raise ValueError(
         f"images must be finite, they are not at {len(missing):,} of "
         f"{len(grid):,} combinations, such as {names}: leave these out of "
@@ -255,7 +308,8 @@ def _check_finite(images: np.ndarray, dataset: Dataset) -> None:
 def _list_notes(dataset: Dataset, images: np.ndarray) -> list[str]:
     """Compares the range of images with the range of the true ones."""
     grid = dataset.splits.grid
-    points = grid[choose_rows(len(grid), MAX_AVERAGED)]
+    rows = choose_rows(len(grid), MAX_AVERAGED)
+    points = grid[rows]
     truth, _ = dataset.render_all(points, MAX_AVERAGED)
     darkest = float(truth.min())
     brightest = float(truth.max())
@@ -263,8 +317,10 @@ def _list_notes(dataset: Dataset, images: np.ndarray) -> list[str]:
     high = float(images.max())
 
     margin = MARGIN * (brightest - darkest)
-    is_too_dark = low < darkest - margin
-    is_too_bright = high > brightest + margin
+    least = darkest - margin
+    most = brightest + margin
+    is_too_dark = low < least
+    is_too_bright = high > most
     if not is_too_dark and not is_too_bright:
         return []
 

@@ -30,34 +30,45 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
     if factor.levels:
         return _nearest_level(values, factor)
 
-    index = ops.round((values - factor.low) / factor.step)
+    offset = values - factor.low
+    steps = offset / factor.step
+    index = ops.round(steps)
     if factor.periodic:
-        index = ops.mod(index, float(factor.size))
-    return ops.clip(index, 0.0, factor.size - 1.0)
+        cycle = float(factor.size)
+        index = ops.mod(index, cycle)
+    last = factor.size - 1.0
+    return ops.clip(index, 0.0, last)
 
 
 def _nearest_level(values: KerasTensor, factor: Factor) -> KerasTensor:
     if factor.periodic:
         values = _wrap(values, factor)
-    difference = ops.subtract(values[..., None], factor.values())
+    points = values[..., None]
+    levels = factor.values()
+    difference = ops.subtract(points, levels)
     distance = ops.abs(difference)
-    is_nearest = distance == ops.min(
+    smallest = ops.min(
         distance,
         axis=-1,
         keepdims=True,
     )
+    is_nearest = distance == smallest
 
     # `ops.argmin` has a Bitcast, which other formats lack.
+    last = factor.size - 1
     every_index = np.arange(factor.size)
-    index = ops.where(is_nearest, every_index, factor.size - 1)
-    return ops.cast(ops.min(index, axis=-1), values.dtype)
+    candidates = ops.where(is_nearest, every_index, last)
+    index = ops.min(candidates, axis=-1)
+    return ops.cast(index, values.dtype)
 
 
 def _wrap(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Moves values outside of the levels by periods to the nearest one."""
     levels = factor.values()
     start, period = factor.find_wrap()
-    moved = start + ops.mod(values - start, period)
+    offset = values - start
+    offset = ops.mod(offset, period)
+    moved = start + offset
     is_below = values < levels[0]
     is_above = values > levels[-1]
     is_outside = ops.logical_or(is_below, is_above)
@@ -74,7 +85,8 @@ def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
     Returns:
         The code, [n, size].
     """
-    index = nearest_index(values[:, 0], factor)
+    column = values[:, 0]
+    index = nearest_index(column, factor)
     index = ops.cast(index, "int32")
     return ops.one_hot(index, factor.size)
 
@@ -132,7 +144,11 @@ class FactorEncoding(keras.layers.Layer):
         raise NotImplementedError
 
     def code_size(self, factor: Factor) -> int:
-        """The number of units of a factor that is not encoded by name."""
+        """The number of units of a factor that is not encoded by name.
+
+        Args:
+            factor: The factor.
+        """
         return factor.size
 
     @property
@@ -147,7 +163,11 @@ class FactorEncoding(keras.layers.Layer):
         return sizes
 
     def split(self, code: KerasTensor) -> list[KerasTensor]:
-        """Splits a code [n, sum of code sizes] into codes of factors."""
+        """Splits a code [n, sum of code sizes] into codes of factors.
+
+        Args:
+            code: The output of the layer, [n, sum of code sizes].
+        """
         codes = []
         start = 0
         for size in self.code_sizes:
@@ -157,13 +177,19 @@ class FactorEncoding(keras.layers.Layer):
         return codes
 
     def call(self, factors: KerasTensor) -> KerasTensor:
-        """Joins the codes of factors [n, F]; absent ones are NaN."""
+        """Joins the codes of factors [n, F]; absent ones are NaN.
+
+        Args:
+            factors: Raw values, [n, F].
+        """
         codes = []
         for column, factor in enumerate(self.space):
-            values = factors[:, column : column + 1]
+            end = column + 1
+            values = factors[:, column:end]
             absent = ops.isnan(values)
             # The inner `where` keeps NaN out of the gradient as well.
-            present = ops.where(absent, ops.zeros_like(values), values)
+            zeros = ops.zeros_like(values)
+            present = ops.where(absent, zeros, values)
 
             if self._is_named(factor):
                 code = encode_one_hot(present, factor)
@@ -176,7 +202,9 @@ class FactorEncoding(keras.layers.Layer):
         return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
-        return (input_shape[0], sum(self.code_sizes))
+        num_points = input_shape[0]
+        num_units = sum(self.code_sizes)
+        return (num_points, num_units)
 
     def _is_named(self, factor: Factor) -> bool:
         return factor.categorical and self.differentiable
@@ -222,7 +250,12 @@ class BumpEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        """Takes the tuning width of the run, else the width of its bumps."""
+        """Takes the tuning width of the run, else the width of its bumps.
+
+        Args:
+            config: The run.
+            space: The factors of its data.
+        """
         sigma = config.model.code_width or config.data.sigma
         return cls(
             space,
@@ -231,13 +264,23 @@ class BumpEncoding(FactorEncoding):
         )
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as [n, size], by the distance to each value."""
-        distance = ops.subtract(values, factor.values())  # [n, size]
+        """Encodes [n, 1] as [n, size], by the distance to each value.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
+        levels = factor.values()
+        distance = ops.subtract(values, levels)  # [n, size]
         if factor.periodic:
             period = factor.high - factor.low
-            distance -= period * ops.round(distance / period)
+            periods = distance / period
+            turns = ops.round(periods)
+            distance -= period * turns
         width = self.sigma * factor.step
-        return ops.exp(-0.5 * ops.square(distance / width))
+        widths = distance / width
+        squares = ops.square(widths)
+        return ops.exp(-0.5 * squares)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -260,7 +303,12 @@ class OneHotEncoding(FactorEncoding):
     differentiable = False
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as [n, size], with a 1 at the nearest value."""
+        """Encodes [n, 1] as [n, size], with a 1 at the nearest value.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         return encode_one_hot(values, factor)
 
 
@@ -299,20 +347,32 @@ class PositionalEncoding(FactorEncoding):
         self.max_wavelength = max_wavelength
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as sines and cosines of grid steps."""
+        """Encodes [n, 1] as sines and cosines of grid steps.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         count = self.code_size(factor) // 2
         exponents = -np.arange(count) / count
         frequencies = self.max_wavelength**exponents
         frequencies = frequencies.astype(np.float32)
 
-        steps = (values - factor.low) / factor.step  # [n, 1]
+        offset = values - factor.low
+        steps = offset / factor.step  # [n, 1]
         phases = ops.multiply(steps, frequencies)  # [n, K]
-        waves = [ops.sin(phases), ops.cos(phases)]
-        return ops.concatenate(waves, axis=-1)
+        sines = ops.sin(phases)
+        cosines = ops.cos(phases)
+        return ops.concatenate([sines, cosines], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
-        """A sine and a cosine for each two values."""
-        return 2 * ((factor.size + 1) // 2)
+        """A sine and a cosine for each two values.
+
+        Args:
+            factor: The factor.
+        """
+        num_waves = (factor.size + 1) // 2
+        return 2 * num_waves
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -348,7 +408,12 @@ class RampEncoding(FactorEncoding):
 
     @classmethod
     def of_run(cls, config: RunConfig, space: FactorSpace) -> Self:
-        """Takes the range and the code of absent factors of the run."""
+        """Takes the range and the code of absent factors of the run.
+
+        Args:
+            config: The run.
+            space: The factors of its data.
+        """
         return cls(
             space,
             scaled_to=config.model.ramp_range,
@@ -357,7 +422,12 @@ class RampEncoding(FactorEncoding):
         )
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Scales [n, 1] to the range."""
+        """Scales [n, 1] to the range.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         if self.scaled_to == "raw":
             return values
         unit = _scale_to_unit(values, factor)
@@ -389,16 +459,26 @@ class CircleEncoding(FactorEncoding):
     """
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Encodes [n, 1] as a point on the circle, or as a ramp."""
+        """Encodes [n, 1] as a point on the circle, or as a ramp.
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         unit = _scale_to_unit(values, factor)
         if not factor.periodic:
             return 2.0 * unit - 1.0
         phase = 2.0 * math.pi * unit
-        point = [ops.cos(phase), ops.sin(phase)]
-        return ops.concatenate(point, axis=-1)
+        x = ops.cos(phase)
+        y = ops.sin(phase)
+        return ops.concatenate([x, y], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
-        """Two units for a periodic factor, one for others."""
+        """Two units for a periodic factor, one for others.
+
+        Args:
+            factor: The factor.
+        """
         if factor.periodic:
             return 2
         return 1
@@ -407,7 +487,8 @@ class CircleEncoding(FactorEncoding):
 def _scale_to_unit(values: KerasTensor, factor: Factor) -> KerasTensor:
     """Scales values so that a factor reaches from 0 to 1."""
     span = factor.high - factor.low
-    return (values - factor.low) / span
+    offset = values - factor.low
+    return offset / span
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -429,7 +510,12 @@ class FactorIndex(FactorEncoding):
     absent_value = float("nan")
 
     def encode_factor(self, values: KerasTensor, factor: Factor) -> KerasTensor:
-        """Finds the nearest grid index, [n, 1]."""
+        """Finds the nearest grid index, [n, 1].
+
+        Args:
+            values: Raw values, [n, 1].
+            factor: The factor.
+        """
         return nearest_index(values, factor)
 
     def code_size(self, factor: Factor) -> int:

@@ -59,9 +59,11 @@ def take_rows(weight: KerasTensor, rows: KerasTensor) -> KerasTensor:
         The rows, [batch, ...].
     """
     num_rows = weight.shape[0]
-    if not _by_product or num_rows > MOST_ROWS:
+    is_large = num_rows > MOST_ROWS
+    if is_large or not _by_product:
         return ops.take(weight, rows, axis=0)
-    code = ops.one_hot(rows, num_rows, dtype=weight.dtype)  # [batch, V]
+    dtype = weight.dtype
+    code = ops.one_hot(rows, num_rows, dtype=dtype)  # [batch, V]
     return ops.tensordot(code, weight, axes=1)
 
 
@@ -108,12 +110,14 @@ class ValueEmbedding(keras.layers.Layer):
             matrices = self.look_up(rows, valid)
         else:
             code = ops.cast(inputs, self.variable_dtype)  # [batch, V]
-            matrices = ops.tensordot(code, self.matrices(), axes=1)
+            every_matrix = self.matrices()
+            matrices = ops.tensordot(code, every_matrix, axes=1)
         return ops.cast(matrices, self.compute_dtype)
 
     def spectrum(self) -> KerasTensor:
         """Singular values `[V, R]` of the matrices, largest first."""
-        values = ops.svd(self.matrices(), compute_uv=False)
+        matrices = self.matrices()
+        values = ops.svd(matrices, compute_uv=False)
         return values[:, : self.rank]
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
@@ -131,9 +135,14 @@ class ValueEmbedding(keras.layers.Layer):
         index = ops.cast(index, "float32")
         index = ops.round(index)
         # NaN compares false; checked before the cast, which may wrap around.
-        valid = ops.logical_and(index >= 0, index <= self.num_values - 1)
-        rows = ops.where(valid, index, ops.zeros_like(index))
-        return ops.cast(rows, "int32"), valid
+        last = self.num_values - 1
+        is_not_below = index >= 0
+        is_not_above = index <= last
+        valid = ops.logical_and(is_not_below, is_not_above)
+        zeros = ops.zeros_like(index)
+        rows = ops.where(valid, index, zeros)
+        rows = ops.cast(rows, "int32")
+        return rows, valid
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -218,26 +227,27 @@ class LowRankEmbedding(ValueEmbedding):
         """Adds a weight [V, R, *length] that starts at about unit length."""
         shape = (self.num_values, self.rank, *length)
         deviation = shape[-1] ** -0.5
+        initializer = keras.initializers.RandomNormal(stddev=deviation)
         return self.add_weight(
             shape=shape,
-            initializer=keras.initializers.RandomNormal(stddev=deviation),
+            initializer=initializer,
             regularizer=regularizer,
             name=name,
         )
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
         coefficients = take_rows(self.coefficients, rows)  # [batch, R]
-        coefficients = ops.where(valid[:, None], coefficients, 0.0)
+        is_valid = valid[:, None]
+        coefficients = ops.where(is_valid, coefficients, 0.0)
         left = take_rows(self.left, rows)  # [batch, R, rows]
         right = take_rows(self.right, rows)  # [batch, R, columns]
         return self._render(coefficients, left, right)
 
     def matrices(self) -> KerasTensor:
-        return self._render(
-            ops.convert_to_tensor(self.coefficients),
-            ops.convert_to_tensor(self.left),
-            ops.convert_to_tensor(self.right),
-        )
+        coefficients = ops.convert_to_tensor(self.coefficients)
+        left = ops.convert_to_tensor(self.left)
+        right = ops.convert_to_tensor(self.right)
+        return self._render(coefficients, left, right)
 
     def get_config(self) -> dict:
         config = super().get_config()
@@ -268,7 +278,8 @@ class LowRankEmbedding(ValueEmbedding):
         scale = scale * _inverse_length(left)
         scale = scale * _inverse_length(right)
         # Not `ops.matmul` of a transpose, whose gradient moves a copy.
-        return ops.einsum("nri,nrj->nij", left * scale, right)
+        scaled = left * scale
+        return ops.einsum("nri,nrj->nij", scaled, right)
 
 
 def _inverse_length(vectors: KerasTensor) -> KerasTensor:
@@ -345,33 +356,39 @@ class AxisEmbedding(ValueEmbedding):
 
         self._profiles = []
         for axis in self.axes:
-            length = self.size[AXES.index(axis)]
+            axis_index = AXES.index(axis)
+            length = self.size[axis_index]
             deviation = length**-0.5
+            initializer = keras.initializers.RandomNormal(stddev=deviation)
             weight = self.add_weight(
                 shape=(self.num_values, length),
-                initializer=keras.initializers.RandomNormal(stddev=deviation),
+                initializer=initializer,
                 regularizer=penalty,
                 name=axis,
             )
             self._profiles.append(weight)
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
+        is_valid = valid[:, None]
         profiles = []
         for weight in self._profiles:
             profile = take_rows(weight, rows)  # [batch, length]
-            profiles.append(ops.where(valid[:, None], profile, 0.0))
+            profile = ops.where(is_valid, profile, 0.0)
+            profiles.append(profile)
         return self._render(profiles)
 
     def matrices(self) -> KerasTensor:
         profiles = []
         for weight in self._profiles:
-            profiles.append(ops.convert_to_tensor(weight))
+            profile = ops.convert_to_tensor(weight)
+            profiles.append(profile)
         return self._render(profiles)
 
     def profiles(self) -> dict[str, np.ndarray]:
         """Profiles [V, length] by axis; a pruned axis keeps its last ones."""
         profiles = {}
-        for axis, weight in zip(self.axes, self._profiles, strict=True):
+        weights = zip(self.axes, self._profiles, strict=True)
+        for axis, weight in weights:
             profiles[axis] = ops.convert_to_numpy(weight)
         return profiles
 
@@ -380,9 +397,11 @@ class AxisEmbedding(ValueEmbedding):
         norms = self._measure_norms()
         if len(norms) < 2:
             return None
-        if min(norms) == 0:
+        weakest = min(norms)
+        strongest = max(norms)
+        if weakest == 0:
             return None
-        return max(norms) / min(norms)
+        return strongest / weakest
 
     def find_axis(self) -> str | None:
         """Returns the only axis in use; None if there are more."""
@@ -390,7 +409,8 @@ class AxisEmbedding(ValueEmbedding):
         indices = np.flatnonzero(kept)
         if len(indices) != 1:
             return None
-        return self.axes[indices[0]]
+        index = indices[0]
+        return self.axes[index]
 
     def prune(self, below: float) -> None:
         """Removes an axis that is weaker than `below` times the other.
@@ -404,12 +424,18 @@ class AxisEmbedding(ValueEmbedding):
         strongest = max(norms)
         weakest = min(norms)
         if weakest < below * strongest:
-            kept = [float(norm == strongest) for norm in norms]
+            kept = []
+            for norm in norms:
+                is_strongest = norm == strongest
+                kept.append(float(is_strongest))
             self.kept.assign(kept)
 
     def _measure_norms(self) -> list[float]:
-        profiles = self.profiles().values()
-        return [float(np.linalg.norm(profile)) for profile in profiles]
+        norms = []
+        for profile in self.profiles().values():
+            norm = float(np.linalg.norm(profile))
+            norms.append(norm)
+        return norms
 
     def get_config(self) -> dict:
         config = super().get_config()
@@ -425,16 +451,20 @@ class AxisEmbedding(ValueEmbedding):
             length = self.size[other]
             scale = self.kept[index] * length**-0.5
             profile = profiles[index] * scale
-            stripes = ops.expand_dims(profile, axis=1 + other)
+            axis_index = 1 + other
+            stripes = ops.expand_dims(profile, axis=axis_index)
             total = total + stripes
         return total
 
     def _penalize(self, profiles: KerasTensor) -> KerasTensor:
         # A product: it ends for both axes when one is pruned.
-        weight = self.group_weight * ops.prod(self.kept)
-        squares = ops.sum(ops.square(profiles))
+        is_open = ops.prod(self.kept)
+        weight = self.group_weight * is_open
+        squares = ops.square(profiles)
+        squares = ops.sum(squares)
         squares = ops.maximum(squares, _NORM_FLOOR)
-        return weight * ops.sqrt(squares)
+        norm = ops.sqrt(squares)
+        return weight * norm
 
 
 class _Penalty(keras.regularizers.Regularizer):
@@ -448,8 +478,10 @@ class _Penalty(keras.regularizers.Regularizer):
         values = ops.convert_to_tensor(values)
         penalties = self.measure(values)
         if self.reduction == "mean":
-            return self.weight * ops.mean(penalties)
-        return self.weight * ops.sum(penalties)
+            penalty = ops.mean(penalties)
+        else:
+            penalty = ops.sum(penalties)
+        return self.weight * penalty
 
     def measure(self, values: KerasTensor) -> KerasTensor:
         raise NotImplementedError
@@ -481,7 +513,11 @@ class EntropyRegularizer(_Penalty):
     """
 
     def measure(self, values: KerasTensor) -> KerasTensor:
-        """Computes the entropies [V] of coefficients [V, R]."""
+        """Computes the entropies [V] of coefficients [V, R].
+
+        Args:
+            values: Coefficients lambda, [V, R].
+        """
         # Entropy ignores the scale of a row, so dividing by a constant changes
         # neither value nor gradient, and squares neither under- nor overflow.
         scale = ops.max(
@@ -491,7 +527,8 @@ class EntropyRegularizer(_Penalty):
         )
         scale = ops.where(scale > _COEFFICIENT_FLOOR, scale, 1.0)  # [V, 1]
         scale = ops.stop_gradient(scale)
-        squares = ops.square(values / scale)
+        scaled = values / scale
+        squares = ops.square(scaled)
         total = ops.sum(
             squares,
             axis=-1,
@@ -502,7 +539,8 @@ class EntropyRegularizer(_Penalty):
 
         # p log p tends to 0 with p, but 0 * log 0 is NaN.
         positive = ops.where(p > 0.0, p, 1.0)
-        return -ops.sum(p * ops.log(positive), axis=-1)
+        products = p * ops.log(positive)
+        return -ops.sum(products, axis=-1)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -537,7 +575,11 @@ class VarianceRegularizer(_Penalty):
         self.basis = basis
 
     def measure(self, values: KerasTensor) -> KerasTensor:
-        """Computes the variances [V, R] of vectors [V, R, N]."""
+        """Computes the variances [V, R] of vectors [V, R, N].
+
+        Args:
+            values: Vectors u, [V, R, N].
+        """
         mean = ops.mean(
             values,
             axis=-1,
@@ -548,14 +590,19 @@ class VarianceRegularizer(_Penalty):
         mean = ops.stop_gradient(mean)
         # Not the mean square minus the squared mean: what the penalty aims at,
         # entries that are almost equal, is where that difference loses digits.
-        spread = ops.sum(ops.square(values - mean), axis=-1)  # [V, R]
+        deviations = values - mean
+        squares = ops.square(deviations)
+        spread = ops.sum(squares, axis=-1)  # [V, R]
 
         if self.basis == "unit":
-            squares = ops.sum(ops.square(values), axis=-1)
-            squares = ops.maximum(squares, LENGTH_FLOOR**2)
-            spread = spread / squares
+            squares = ops.square(values)
+            squared_lengths = ops.sum(squares, axis=-1)
+            floor = LENGTH_FLOOR**2
+            squared_lengths = ops.maximum(squared_lengths, floor)
+            spread = spread / squared_lengths
 
-        degrees = max(values.shape[-1] - 1, 1)  # a single entry has none
+        num_entries = values.shape[-1]
+        degrees = max(num_entries - 1, 1)  # a single entry has none
         return spread / degrees
 
     def get_config(self) -> dict:

@@ -20,9 +20,11 @@ from tfcomp.storage.run_folder import FLAGS_FILE
 IMAGE = "image"  # name of the output, unless a model names it
 TORCH_MODULE = "torch.nn.modules.module.Module"
 # From factors [n, F] to named activations [n, ...], images among them.
-Call = Callable[[tf.Tensor], Mapping[str, Any]]
+Outputs = Mapping[str, Any]
+Arrays = dict[str, np.ndarray]
+Call = Callable[[tf.Tensor], Outputs]
 # From arrays [n, ...] to arrays by layer, the output last.
-Activate = Callable[[np.ndarray], dict[str, np.ndarray]]
+Activate = Callable[[np.ndarray], Arrays]
 _SILENT = ("InputLayer", "Dropout", "Flatten", "Reshape")
 
 
@@ -53,13 +55,15 @@ def open_model(
     if hasattr(model, "signatures"):
         names, call = _open_signatures(model, stages)
         return names, call, None
+    names = [*stages, IMAGE]
     if is_module(model):
         module = TorchModule(model, stages)
-        call = _call_numpy(module, [*stages, IMAGE])
+        call = _call_numpy(module, names)
         return stages, call, module.differentiate
     if not callable(model):
         raise ValueError(f"model must be a model or a function, got {model!r}")
-    return stages, _call_numpy(model, [*stages, IMAGE]), None
+    call = _call_numpy(model, names)
+    return stages, call, None
 
 
 def open_encoder(model: Any, layers: Sequence[str], output: str) -> Activate:
@@ -75,22 +79,28 @@ def open_encoder(model: Any, layers: Sequence[str], output: str) -> Activate:
     """
     is_torch = is_module(model)
     is_keras = isinstance(model, keras.Model)
-    names = list(layers) or _list_layers(model)
-    if callable(model) and not is_torch and not is_keras:
+    names = list(layers)
+    if not names:
+        names = _list_layers(model)
+    is_function = not is_torch and not is_keras
+    if is_function and callable(model):
         model = _name_output(model)
     names, call, _ = open_model(model, names)
     keys = {name: name for name in names}
     keys[output] = IMAGE
 
-    def activate(values: np.ndarray) -> dict[str, np.ndarray]:
+    def activate(values: np.ndarray) -> Arrays:
+        num_images = len(values)
         if is_torch and values.ndim == 4:  # channels come first there
             values = values.transpose(0, 3, 1, 2)
-        outputs = call(tf.constant(values))
+        images = tf.constant(values)
+        outputs = call(images)
 
         activations = {}
         for name, key in keys.items():
-            array = np.asarray(outputs[key], np.float32)
-            activations[name] = array.reshape(len(values), -1)
+            output = outputs[key]
+            array = np.asarray(output, np.float32)
+            activations[name] = array.reshape(num_images, -1)
         return activations
 
     return activate
@@ -99,14 +109,17 @@ def open_encoder(model: Any, layers: Sequence[str], output: str) -> Activate:
 def _list_layers(model: Any) -> list[str]:
     """Returns the layers at the top of a model, without the last one."""
     if is_module(model):
-        children = [name for name, _ in model.named_children()]
-        return children[:-1]
+        names = []
+        for name, _ in model.named_children():
+            names.append(name)
+        return names[:-1]
     if not isinstance(model, keras.Model):
         return []
 
     names = []
     for layer in model.layers[:-1]:
-        if type(layer).__name__ not in _SILENT:
+        kind = type(layer).__name__
+        if kind not in _SILENT:
             names.append(layer.name)
     return names
 
@@ -135,16 +148,21 @@ def _open_keras(
             "[n, F] that calls it, lambda f: model([f[:, :1], f[:, 1:]])"
         )
 
-    names = stages or _without_image(list_stages(model))
+    names = stages
+    if not names:
+        every_stage = list_stages(model)
+        names = _without_image(every_stage)
     stage_model = None
     if names:
         stage_model = make_stage_model(model, names)
 
-    def call(factors: tf.Tensor) -> Mapping[str, Any]:
+    def call(factors: tf.Tensor) -> Outputs:
         outputs: dict[str, Any] = {}
         if stage_model is not None:
-            outputs.update(stage_model(factors))
-        outputs[IMAGE] = _pick_image(model(factors))
+            activations = stage_model(factors)
+            outputs.update(activations)
+        prediction = model(factors)
+        outputs[IMAGE] = _pick_image(prediction)
         return outputs
 
     return names, call
@@ -164,7 +182,8 @@ def _load(path: Path) -> Any:
 
     try:
         if path.is_dir():
-            return tf.saved_model.load(str(path))
+            folder = str(path)
+            return tf.saved_model.load(folder)
         return load_model(path)
     except TypeError as error:  # classes that Keras does not know
         raise RunError(
@@ -189,9 +208,10 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
     if activate:
         available = sorted(activate.structured_outputs)
     names = stages or _without_image(available)
-    missing = sorted(set(names) - set(available))
+    missing = set(names).difference(available)
     if missing:
-        raise ValueError(f"the SavedModel has no stages {', '.join(missing)}")
+        text = ", ".join(sorted(missing))
+        raise ValueError(f"the SavedModel has no stages {text}")
 
     arguments = list(predict.structured_input_signature[1])
     if len(arguments) != 1:
@@ -206,13 +226,15 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
     has_image = is_export and IMAGE in available
 
     # A signature does not keep the variables of its model: `owner` does.
-    def call(factors: tf.Tensor, owner: Any = loaded) -> Mapping[str, Any]:
+    def call(factors: tf.Tensor, owner: Any = loaded) -> Outputs:
         outputs: dict[str, Any] = {}
         if names:
-            outputs.update(activate(factors=factors))
+            activations = activate(factors=factors)
+            outputs.update(activations)
             if has_image:
                 return outputs
-        prediction = predict(**{arguments[0]: factors})
+        inputs = {arguments[0]: factors}
+        prediction = predict(**inputs)
         outputs[IMAGE] = _pick_image(prediction)
         return outputs
 
@@ -240,6 +262,7 @@ def _call_numpy(
     """Wraps a function of arrays, to be called from within TensorFlow."""
 
     def evaluate(factors: np.ndarray) -> list[np.ndarray]:
+        num_rows = len(factors)
         outputs = function(factors)
         if not isinstance(outputs, Mapping):
             outputs = {IMAGE: outputs}
@@ -249,29 +272,38 @@ def _call_numpy(
 
         arrays = []
         for name in names:
-            array = _to_array(name, outputs[name], len(factors))
+            output = outputs[name]
+            array = _to_array(name, output, num_rows)
             arrays.append(array)
         return arrays
 
-    def call(factors: tf.Tensor) -> Mapping[str, Any]:
+    def call(factors: tf.Tensor) -> Outputs:
         if tf.executing_eagerly():
-            values = evaluate(factors.numpy())
+            array = factors.numpy()
+            values = evaluate(array)
         else:
             types = [tf.float32] * len(names)
             values = tf.numpy_function(evaluate, [factors], types)
-        return dict(zip(names, values, strict=True))
+        named = zip(names, values, strict=True)
+        return dict(named)
 
     return call
 
 
 def _to_array(name: str, value: Any, num_rows: int) -> np.ndarray:
-    if isinstance(value, tuple | list) and len(value) != num_rows:
+    is_sequence = isinstance(value, tuple | list)
+    if is_sequence and len(value) != num_rows:
         raise ValueError(
             f"the model returns {len(value)} outputs: return the images, or a "
             "dictionary with 'image' and named stages"
         )
     array = to_array(value)
-    check_output(name, array.shape, array.dtype, num_rows)
+    check_output(
+        name,
+        array.shape,
+        array.dtype,
+        num_rows,
+    )
     return array.astype(np.float32)
 
 
@@ -307,7 +339,8 @@ def check_output(
 def is_module(model: Any) -> bool:
     """Returns True for a module of PyTorch."""
     for base in type(model).__mro__:
-        if f"{base.__module__}.{base.__name__}" == TORCH_MODULE:
+        name = f"{base.__module__}.{base.__name__}"
+        if name == TORCH_MODULE:
             return True
     return False
 
@@ -343,12 +376,13 @@ class TorchModule:
         """
         torch = sys.modules["torch"]
         with self._evaluate(), torch.no_grad():
-            outputs = self._run(self._to_tensor(inputs))
+            values = self._to_tensor(inputs)
+            outputs = self._run(values)
         if self._layers:
             return outputs
         return outputs[IMAGE]
 
-    def differentiate(self, inputs: np.ndarray) -> dict[str, np.ndarray]:
+    def differentiate(self, inputs: np.ndarray) -> Arrays:
         """Differentiates layers and output, by a forward pass for each factor.
 
         Args:
@@ -358,6 +392,7 @@ class TorchModule:
             Jacobians by layer, [n, units, F].
         """
         torch = sys.modules["torch"]
+        num_points = len(inputs)
         values = self._to_tensor(inputs)
 
         columns: dict[str, list[np.ndarray]] = {}  # one by each factor
@@ -365,9 +400,14 @@ class TorchModule:
             for index in range(values.shape[1]):
                 tangent = torch.zeros_like(values)
                 tangent[:, index] = 1
-                _, slopes = torch.func.jvp(self._run, (values,), (tangent,))
+                _, slopes = torch.func.jvp(
+                    self._run,
+                    primals=(values,),
+                    tangents=(tangent,),
+                )
                 for name, slope in slopes.items():
-                    column = to_array(slope).reshape(len(inputs), -1)
+                    array = to_array(slope)
+                    column = array.reshape(num_points, -1)
                     columns.setdefault(name, []).append(column)
 
         jacobians = {}
@@ -389,7 +429,8 @@ class TorchModule:
 
         with contextlib.ExitStack() as stack:
             for name, layer in self._layers.items():
-                handle = layer.register_forward_hook(keep(name))
+                hook = keep(name)
+                handle = layer.register_forward_hook(hook)
                 stack.callback(handle.remove)
             result = self._module(values)
 
@@ -401,8 +442,10 @@ class TorchModule:
 
     def _to_tensor(self, inputs: np.ndarray) -> Any:
         torch = sys.modules["torch"]
-        values = torch.from_numpy(np.array(inputs))
-        weight = next(self._module.parameters(), None)
+        array = np.array(inputs)
+        values = torch.from_numpy(array)
+        parameters = self._module.parameters()
+        weight = next(parameters, None)
         if weight is None:
             return values
         return values.to(weight.device, weight.dtype)
@@ -410,7 +453,8 @@ class TorchModule:
     @contextlib.contextmanager
     def _evaluate(self) -> Iterator[None]:
         """Switches to evaluation; turns errors of a call into one line."""
-        modes = [(part, part.training) for part in self._module.modules()]
+        parts = list(self._module.modules())
+        modes = [part.training for part in parts]
         self._module.eval()
         try:
             yield
@@ -420,5 +464,5 @@ class TorchModule:
                 "function of arrays that calls it"
             ) from error
         finally:
-            for part, mode in modes:
+            for part, mode in zip(parts, modes, strict=True):
                 part.training = mode

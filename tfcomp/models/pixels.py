@@ -32,11 +32,10 @@ def make_coordinates(rows: int, columns: int) -> np.ndarray:
     Returns:
         Coordinates, float32 [rows, columns, 2].
     """
-    x_p, y_p = np.meshgrid(
-        np.linspace(-1.0, 1.0, columns),
-        np.linspace(-1.0, 1.0, rows),
-    )
-    coordinates = np.stack([x_p, y_p], axis=-1)
+    x_axis = np.linspace(-1.0, 1.0, columns)
+    y_axis = np.linspace(-1.0, 1.0, rows)
+    grids = np.meshgrid(x_axis, y_axis)  # of x_p and of y_p
+    coordinates = np.stack(grids, axis=-1)
     return coordinates.astype(np.float32)
 
 
@@ -56,8 +55,10 @@ def make_sinusoids(rows: int, columns: int, features: int) -> np.ndarray:
     frequencies = WAVELENGTH**exponents  # [K]
 
     waves = []
-    for index in np.indices((rows, columns)):
-        phases = index[..., np.newaxis] * frequencies
+    indices = np.indices((rows, columns))
+    for index in indices:
+        places = index[..., np.newaxis]
+        phases = places * frequencies
         waves.append(np.sin(phases))
         waves.append(np.cos(phases))
     sinusoids = np.concatenate(waves, axis=-1)
@@ -91,7 +92,8 @@ class PixelSum(keras.layers.Layer):
         features = inputs.shape[-1]
         table = make_sinusoids(rows, columns, features)
         table = ops.cast(table, inputs.dtype)
-        return inputs[:, None, None] + table
+        vectors = inputs[:, None, None]
+        return vectors + table
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -164,7 +166,8 @@ class PixelDense(keras.layers.Layer):
         pixels = ops.matmul(table, position_kernel)
         pixels = pixels + self.bias  # [H, W, units]
         images = ops.matmul(inputs, vector_kernel)  # [n, units]
-        return images[:, None, None] + pixels
+        images = images[:, None, None]
+        return images + pixels
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -226,8 +229,13 @@ class Modulate(keras.layers.Layer):
     def call(self, inputs: list) -> KerasTensor:
         hidden, modulation = inputs
         modulation = modulation[:, None, None]
-        scale, shift = ops.split(modulation, 2, axis=-1)
-        return ops.relu((1.0 + scale) * hidden + shift)
+        scale, shift = ops.split(
+            modulation,
+            indices_or_sections=2,
+            axis=-1,
+        )
+        scaled = (1.0 + scale) * hidden
+        return ops.relu(scaled + shift)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -270,8 +278,9 @@ class CrossAttention(keras.layers.Layer):
         self.output_kernel = self._add_kernel("output", width)
 
     def _add_kernel(self, name: str, width: int) -> keras.Variable:
+        head_width = width // HEADS
         return self.add_weight(
-            shape=(HEADS, width, width // HEADS),
+            shape=(HEADS, width, head_width),
             initializer="glorot_uniform",
             name=name,
         )
@@ -286,8 +295,10 @@ class CrossAttention(keras.layers.Layer):
         keys = ops.einsum("njhd,hcd->nhjc", keys, self.query)
         scores = ops.einsum("rsc,nhjc->nrshj", table, keys)
         # Attention of pixels to tokens, [n, H, W, heads, K].
-        scale = (width // HEADS) ** -0.5
-        attention = ops.softmax(scores * scale)
+        head_width = width // HEADS
+        scale = head_width**-0.5
+        scores = scores * scale
+        attention = ops.softmax(scores)
         if self.weight:
             interaction = measure_interaction(attention)
             penalty = self.weight * interaction
@@ -304,8 +315,10 @@ def measure_interaction(attention: KerasTensor) -> KerasTensor:
     attention = ops.cast(attention, "float32")
     shares = ops.mean(attention, axis=-2)  # [n, H, W, K]
     # Shares sum to 1: twice the products of pairs is 1 less the squares.
-    squares = ops.sum(ops.square(shares), axis=-1)
-    twice = ops.mean(1.0 - squares)
+    squares = ops.square(shares)
+    squares = ops.sum(squares, axis=-1)
+    products = 1.0 - squares
+    twice = ops.mean(products)
     return twice / 2.0
 
 
@@ -370,16 +383,19 @@ class Composition(keras.layers.Layer):
         if depth == self.channels:
             return image
         terms = depth // self.channels
-        images = ops.reshape(image, (-1, rows, columns, terms, self.channels))
+        shape = (-1, rows, columns, terms, self.channels)
+        images = ops.reshape(image, shape)
         return ops.sum(images, axis=-2)
 
 
 def _occlude(parts: list, masks: list) -> KerasTensor:
     """Draws images over each other, from the last one to the first."""
     *front, image = parts
-    for part, mask in reversed(list(zip(front, masks, strict=True))):
+    layers = list(zip(front, masks, strict=True))
+    for part, mask in reversed(layers):
         share = ops.sigmoid(mask)
-        image = share * part + (1.0 - share) * image
+        below = (1.0 - share) * image
+        image = share * part + below
     return image
 
 
@@ -389,10 +405,11 @@ def _mix_slots(parts: list, masks: list) -> KerasTensor:
     largest = functools.reduce(ops.maximum, masks)
     largest = ops.stop_gradient(largest)
     weights = []
-    for mask in masks:
-        weights.append(ops.exp(mask - largest))
     weighted = []
-    for weight, part in zip(weights, parts, strict=True):
+    for mask, part in zip(masks, parts, strict=True):
+        difference = mask - largest
+        weight = ops.exp(difference)
+        weights.append(weight)
         weighted.append(weight * part)
     total = functools.reduce(ops.add, weights)
     image = functools.reduce(ops.add, weighted)
@@ -425,12 +442,14 @@ def convolve(
         bias_initializer=bias_initializer,
         **kwargs,
     )
+    alpha_initializer = keras.initializers.Constant(PRELU_START)
     prelu = keras.layers.PReLU(
-        alpha_initializer=keras.initializers.Constant(PRELU_START),
+        alpha_initializer=alpha_initializer,
         shared_axes=[1, 2, 3],
         name=f"prelu_{index}",
     )
-    return layer(prelu(hidden))
+    activations = prelu(hidden)
+    return layer(activations)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -451,7 +470,8 @@ class Stack(keras.layers.Layer):
     def call(self, inputs: list) -> KerasTensor:
         # Twice as fast as to interleave single numbers.
         images = ops.stack(inputs)  # [C, n, rows, columns]
-        return ops.transpose(images, (1, 2, 3, 0))
+        channels_last = (1, 2, 3, 0)
+        return ops.transpose(images, channels_last)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -477,7 +497,9 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
         )
         _, rows, columns, channels = images.shape
         line = columns * channels
-        lines = ops.reshape(images, (-1, rows, line))
+        line_shape = (-1, rows, line)
+        lines = ops.reshape(images, line_shape)
         biases = ops.tile(self.bias, (columns,))
         lines = lines + biases
-        return ops.reshape(lines, (-1, rows, columns, channels))
+        image_shape = (-1, rows, columns, channels)
+        return ops.reshape(lines, image_shape)

@@ -21,7 +21,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry, import_plugins
 from tfcomp.config.process import count_memory
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import DATASETS, Dataset, make_dataset
 from tfcomp.datasets.factors import FactorSpace, parse_groups
 
 
@@ -32,7 +32,8 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self._name), name)
+        module = importlib.import_module(self._name)
+        return getattr(module, name)
 
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def _make_code(name: str, config: RunConfig, space: FactorSpace) -> keras.Layer:
 
 
 for _name, _class in _ENCODING_CLASSES.items():
-    ENCODINGS.register(_name, functools.partial(_make_code, _class))
+    _make = functools.partial(_make_code, _class)
+    ENCODINGS.register(_name, _make)
 
 
 def check_config(config: RunConfig, here: bool = True) -> Dataset:
@@ -92,20 +94,29 @@ def check_config(config: RunConfig, here: bool = True) -> Dataset:
         RunError: A plugin cannot be imported.
     """
     import_plugins(config.plugins)
-    if config.data.data and config.data.dataset in READ_NO_FILE:
+    data = config.data
+    if data.data and data.dataset in READ_NO_FILE:
         rule = "must go with --dataset=table, which reads it"
-        raise ConfigError("data", rule, config.data.data)
-    ENCODINGS.get(config.model.encoding)
+        raise ConfigError("data", rule, data.data)
+    check_parts(config)
     check_model = MODELS.get(config.model.model).check
     dataset = make_dataset(config)
     if check_model:
         check_model(config, dataset)
-    if config.keep_outputs and config.training.id_target:
+    target = config.training.id_target
+    if config.keep_outputs and target:
         rule = "must be 0 beside --id_target, whose restarts would replace them"
         raise ConfigError("keep_outputs", rule, config.keep_outputs)
     if here:
         check_memory(config, dataset)
     return dataset
+
+
+def check_parts(config: RunConfig) -> None:
+    """Raises a ConfigError for an unknown dataset, decoder or encoding."""
+    DATASETS.get(config.data.dataset)
+    MODELS.get(config.model.model)
+    ENCODINGS.get(config.model.encoding)
 
 
 def check_memory(config: RunConfig, dataset: Dataset) -> None:
@@ -118,7 +129,8 @@ def check_memory(config: RunConfig, dataset: Dataset) -> None:
     Raises:
         ConfigError: If they do not.
     """
-    weights = COPIES * config.model.depth * config.model.width**2
+    model = config.model
+    weights = COPIES * model.depth * model.width**2
     _check_size(
         config,
         flag="width",
@@ -128,7 +140,8 @@ def check_memory(config: RunConfig, dataset: Dataset) -> None:
 
     points = len(dataset.splits.grid)
     images = 2 + len(dataset.other_truths)  # of the model and the renderers
-    pixels = images * points * math.prod(dataset.image_shape)
+    image_size = math.prod(dataset.image_shape)
+    pixels = images * points * image_size
     flag = dataset.size_flag
     if dataset.splits.existing:
         flag = "eval_points"
@@ -162,7 +175,8 @@ def limit_threads(config: RunConfig) -> None:
     """Limits the threads of TensorFlow before it starts; a variable wins."""
     threads = choose_threads(config)
     if threads:
-        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(threads))
+        number = str(threads)
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", number)
 
 
 def choose_threads(config: RunConfig) -> int:
@@ -194,7 +208,8 @@ def refuse(config: RunConfig, flag: str, rule: str) -> ConfigError:
 
 def count_convolution(config: RunConfig) -> int:
     """Returns the cost of a convolution of `--width` channels."""
-    return 9 * config.model.width**2 * config.data.grid_size**2
+    weights = 9 * config.model.width**2
+    return weights * config.data.grid_size**2
 
 
 def check_groups(config: RunConfig, dataset: Dataset) -> None:
@@ -221,14 +236,16 @@ def make_encoding(config: RunConfig, space: FactorSpace) -> keras.Layer:
         config: The run.
         space: The factors.
     """
-    make = ENCODINGS.get(config.model.encoding).load()
+    entry = ENCODINGS.get(config.model.encoding)
+    make = entry.load()
     return make(config, space)
 
 
 def make_input(dataset: Dataset) -> keras.KerasTensor:
     """Makes the input `factors` [n, F] of a decoder."""
+    num_factors = len(dataset.space)
     return keras.Input(
-        (len(dataset.space),),
+        (num_factors,),
         dtype="float32",
         name="factors",
     )
@@ -249,7 +266,8 @@ def make_code(
     """
     factors = make_input(dataset)
     encoding = make_encoding(config, dataset.space)
-    return factors, encoding(factors)
+    code = encoding(factors)
+    return factors, code
 
 
 def make_grouped_code(
@@ -276,10 +294,13 @@ def make_grouped_code(
 
     code = encoding(factors)
     factor_codes = encoding.split(code)
+    groups = parse_groups(config.model.groups, dataset.space)
     group_codes = []
-    for group in parse_groups(config.model.groups, dataset.space):
+    for group in groups:
         members = [factor_codes[column] for column in group]
-        group_codes.append(layers.Concatenate()(members))
+        join = layers.Concatenate()
+        code = join(members)
+        group_codes.append(code)
     return factors, group_codes
 
 
@@ -293,7 +314,9 @@ def stack_groups(
         parts: The vectors.
         name: The name of the layer.
     """
+    count = len(parts)
     size = parts[0].shape[-1]
-    stack = layers.Reshape((len(parts), size), name=name)
-    joined = layers.Concatenate()(parts)
+    stack = layers.Reshape((count, size), name=name)
+    join = layers.Concatenate()
+    joined = join(parts)
     return stack(joined)

@@ -53,8 +53,9 @@ def list_stages(model: keras.Model) -> list[str]:
     names = []
     for layer in model.layers:
         is_stage = isinstance(layer, Stage)
-        if is_stage or _STAGE_NAME.fullmatch(layer.name):
-            names.append(layer.name)
+        name = layer.name
+        if is_stage or _STAGE_NAME.fullmatch(name):
+            names.append(name)
     return names
 
 
@@ -94,7 +95,8 @@ def make_stage_model(
         inputs = inputs[0]
     outputs = {}
     for name in stages:
-        outputs[name] = model.get_layer(name).output
+        layer = model.get_layer(name)
+        outputs[name] = layer.output
     return keras.Model(inputs, outputs, name=f"{model.name}_stages")
 
 
@@ -111,7 +113,8 @@ def make_model(
         precision: A Keras dtype policy of the hidden layers.
     """
     keras.utils.set_random_seed(config.training.seed)
-    build = MODELS.get(config.model.model).load()
+    decoder = MODELS.get(config.model.model)
+    build = decoder.load()
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
@@ -127,12 +130,13 @@ def choose_batch_size(num_units: int, num_points: int) -> int:
         num_units: Units of all stages together.
         num_points: All points that will be evaluated.
     """
-    on_gpu = bool(tf.config.list_physical_devices("GPU"))
+    gpus = tf.config.list_physical_devices("GPU")
+    on_gpu = bool(gpus)
+    max_bytes = CALL_BYTES
     if on_gpu:
         max_bytes = count_device_memory() // GPU_SHARE
-    else:
-        max_bytes = CALL_BYTES
-    max_points = max_bytes // (4 * num_units)
+    point_bytes = 4 * num_units
+    max_points = max_bytes // point_bytes
 
     if on_gpu or max_points >= num_points:
         return max(BATCH_SIZE, max_points)
@@ -164,7 +168,8 @@ def evaluate_in_batches(
     size = -(-num_points // num_batches)
     padding = num_batches * size - num_points
     points = np.asarray(factors, np.float32)
-    padded = np.pad(points, [(0, padding), (0, 0)], mode="edge")
+    padded_rows = (0, padding)
+    padded = np.pad(points, [padded_rows, (0, 0)], mode="edge")
 
     traced_type = tf.types.experimental.PolymorphicFunction
     if traced and not isinstance(fn, traced_type):
@@ -172,13 +177,16 @@ def evaluate_in_batches(
 
     # Filled batch by batch: joined at the end, they would take twice as much.
     results: dict[str, np.ndarray] = {}
-    for start in range(0, len(padded), size):
-        rows = slice(start, start + size)
-        batch = fn(tf.constant(padded[rows]))
+    num_rows = len(padded)
+    for start in range(0, num_rows, size):
+        end = start + size
+        rows = slice(start, end)
+        inputs = tf.constant(padded[rows])
+        batch = fn(inputs)
         for name, tensor in batch.items():
             values = np.asarray(tensor)  # `numpy` copies
             if name not in results:
-                shape = (len(padded), *values.shape[1:])
+                shape = (num_rows, *values.shape[1:])
                 results[name] = np.empty(shape, values.dtype)
             results[name][rows] = values
 

@@ -45,7 +45,11 @@ class Limits:
         return self
 
     def link(self, value: float) -> float:
-        """Maps a value inside the range to the scale without ends."""
+        """Maps a value inside the range to the scale without ends.
+
+        Args:
+            value: A number of the quantity.
+        """
         above = value - self.low
         below = self.high - value
         if above <= 0:
@@ -63,19 +67,28 @@ class Limits:
         return place
 
     def inverse_link(self, place: float) -> float:
-        """Maps a number on the scale without ends into the range."""
+        """Maps a number on the scale without ends into the range.
+
+        Args:
+            place: A number without ends.
+        """
         if self == REAL:
             return place
         if math.isinf(self.high):
             return self.low + _exp(place)
         if math.isinf(self.low):
             return self.high - _exp(-place)
-        share = 0.5 * (1 + math.tanh(place / 2))
+        odds = math.tanh(place / 2)
+        share = 0.5 * (1 + odds)
         span = self.high - self.low
         return self.low + span * share
 
     def derivative(self, value: float) -> float:
-        """Returns the derivative of the link at a value inside the range."""
+        """Returns the derivative of the link at a value inside the range.
+
+        Args:
+            value: A number of the quantity.
+        """
         if self == REAL:
             return 1.0
         above = value - self.low

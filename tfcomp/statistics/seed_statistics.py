@@ -61,11 +61,13 @@ def compute_statistics(
     """
     # The mean over the rest would flatter.
     sample = np.asarray(values, float)  # [n]; NaN for None
-    if not len(sample) or np.isnan(sample).any():
+    count = len(sample)
+    is_missing = np.isnan(sample)
+    if count == 0 or is_missing.any():
         return None
 
     deviation = None
-    if len(sample) > 1:
+    if count > 1:
         deviation = float(sample.std(ddof=1))
     low = None
     high = None
@@ -77,7 +79,7 @@ def compute_statistics(
         deviation=deviation,
         low=low,
         high=high,
-        count=len(sample),
+        count=count,
     )
 
 
@@ -103,8 +105,10 @@ def compute_interval(
 
     limits = limits.widen(sample.tolist())
     mean = sample.mean()
-    error = sample.std(ddof=1) / math.sqrt(count)
-    width = stdtrit(count - 1, 0.975) * error
+    deviation = sample.std(ddof=1)
+    error = deviation / math.sqrt(count)
+    quantile = stdtrit(count - 1, 0.975)
+    width = quantile * error
     width *= limits.derivative(mean)
     place = limits.link(mean)
     low = limits.inverse_link(place - width)
@@ -123,12 +127,17 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
         The estimate, with the mean as its interval if all seeds are alike;
         None without values, or if one is missing.
     """
-    statistics = compute_statistics(list(values.values()), limits)
+    numbers = list(values.values())
+    statistics = compute_statistics(numbers, limits)
     if statistics is None:
         return None
     mean = statistics.mean
     if statistics.low is None and statistics.count > 1:  # all alike
-        return replace(statistics, low=mean, high=mean)
+        return replace(
+            statistics,
+            low=mean,
+            high=mean,
+        )
     return statistics
 
 
@@ -178,7 +187,8 @@ def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
     """
     from scipy import stats
 
-    statistics = compute_statistics(list(values.values()))
+    numbers = list(values.values())
+    statistics = compute_statistics(numbers)
     if statistics is None:
         return None
     count = statistics.count
@@ -213,21 +223,18 @@ def summarize(
     import pandas as pd
 
     rows = []
-    for key, group in table.groupby(
+    groups = table.groupby(
         list(keys),
         sort=False,
         dropna=False,
-    ):
+    )
+    for key, group in groups:
         limits = find_limits(str(key[-1]))
-        statistics = compute_statistics(group["value"].tolist(), limits)
-        count = int(group["value"].count())
-        rows.append(
-            [
-                *key,
-                *list_numbers(statistics),
-                count,
-            ]
-        )
+        values = group["value"]
+        statistics = compute_statistics(values.tolist(), limits)
+        numbers = list_numbers(statistics)
+        count = int(values.count())
+        rows.append([*key, *numbers, count])
     columns = [
         *keys,
         "mean",
@@ -246,7 +253,7 @@ def summarize(
 def list_numbers(statistics: Statistics | None) -> list[float | None]:
     """Lists mean, deviation and interval; None each without statistics."""
     if statistics is None:
-        return [None] * 4
+        return [None, None, None, None]
     return [
         statistics.mean,
         statistics.deviation,
@@ -274,21 +281,29 @@ def compare_settings(
     import pandas as pd
 
     rows = []
-    for score, numbers in table.groupby("score", sort=False):
+    by_score = table.groupby("score", sort=False)
+    for score, numbers in by_score:
         samples = []
-        for key, group in numbers.groupby([*flags, "score"], sort=False):
-            values = group.set_index("seed")["value"].dropna().astype(float)
-            setting = dict(zip(flags, key[:-1], strict=True))
+        groups = numbers.groupby([*flags, "score"], sort=False)
+        for key, group in groups:
+            values = group.set_index("seed")["value"]
+            values = values.dropna().astype(float)
+            named = zip(flags, key[:-1], strict=True)
+            setting = dict(named)
             samples.append((setting, values))
 
         compared = list(itertools.combinations(samples, 2))
         if pairs == "first":
-            compared = compared[: len(samples) - 1]
+            num_others = len(samples) - 1
+            compared = compared[:num_others]
         family = []
         for first, second in compared:
-            family.append(_make_pair(first, second, str(score)))
-        adjusted = adjust_by_holm([row["p"] for row in family])
-        for row, p_holm in zip(family, adjusted, strict=True):
+            pair = _make_pair(first, second, str(score))
+            family.append(pair)
+        p_values = [row["p"] for row in family]
+        adjusted = adjust_by_holm(p_values)
+        pairs_with_p = zip(family, adjusted, strict=True)
+        for row, p_holm in pairs_with_p:
             row["p_holm"] = p_holm
         rows += family
     return pd.DataFrame(rows, dtype=object)
@@ -300,12 +315,15 @@ def _make_pair(
     score: str,
 ) -> dict[str, Any]:
     """Makes the row of two settings, each with its values by seed."""
+    first_setting, first_values = first
+    second_setting, second_values = second
     row: dict[str, Any] = {}
-    for side, (setting, _) in {"a": first, "b": second}.items():
-        for flag, value in setting.items():
-            row[f"{flag}_{side}"] = value
+    for flag, value in first_setting.items():
+        row[f"{flag}_a"] = value
+    for flag, value in second_setting.items():
+        row[f"{flag}_b"] = value
     row["score"] = score
-    return row | _compare(first[1], second[1], score)
+    return row | _compare(first_values, second_values, score)
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -316,7 +334,7 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
             tests.append((p_value, index))
     tests.sort()
 
-    adjusted: list[float | None] = [None] * len(p_values)
+    adjusted: list[float | None] = [None for _ in p_values]
     num_left = len(tests)
     largest = 0.0
     for p_value, index in tests:
@@ -338,7 +356,8 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
     Returns:
         Numbers by column; `p_holm` is left open.
     """
-    seeds = first.index.intersection(second.index).sort_values()
+    seeds = first.index.intersection(second.index)
+    seeds = seeds.sort_values()
     before = first[seeds].to_numpy()  # [n]
     after = second[seeds].to_numpy()
     differences = after - before
@@ -356,9 +375,13 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
         "ratio_low": None,
         "ratio_high": None,
     }
-    is_ratio = score.endswith(RATIO_ENDINGS) and len(seeds) > 0
-    if is_ratio and min(*before, *after) > 0:
-        logs = compute_statistics(np.log(after) - np.log(before))
+    is_error = score.endswith(RATIO_ENDINGS)
+    has_seeds = len(seeds) > 0
+    if is_error and has_seeds and min(*before, *after) > 0:
+        logs_before = np.log(before)
+        logs_after = np.log(after)
+        log_ratios = logs_after - logs_before
+        logs = compute_statistics(log_ratios)
         log_mean, _, log_low, log_high = list_numbers(logs)
         numbers["ratio"] = _exp_or_none(log_mean)
         numbers["ratio_low"] = _exp_or_none(log_low)
@@ -386,7 +409,10 @@ def format_rows(rows: Sequence[Sequence[Any]]) -> str:
     """Formats a table in Markdown; its first row is the head."""
     lines = []
     for row in rows:
-        cells = [str(cell).replace("|", r"\|") for cell in row]
+        cells = []
+        for cell in row:
+            cell_text = str(cell)
+            cells.append(cell_text.replace("|", r"\|"))
         text = " | ".join(cells)
         lines.append(f"| {text} |\n")
     rule = "---|" * len(rows[0])
@@ -403,7 +429,8 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
         follows = False
         for other in flags:
             both = _count(settings, other, name)
-            follows |= both == _count(settings, other)
+            alone = _count(settings, other)
+            follows |= both == alone
         if not follows:
             flags.append(name)
     return flags
@@ -471,18 +498,22 @@ def average_sizes(
         sizes: Sizes of grids, [n].
         counts: Positive counts at these sizes, [n].
     """
-    logs = np.log(np.asarray(counts, float))  # [n]
+    numbers = np.asarray(counts, float)
+    logs = np.log(numbers)  # [n]
     means = []
     for size in sorted(set(sizes)):
-        same_size = logs[np.equal(sizes, size)]
+        is_size = np.equal(sizes, size)
+        same_size = logs[is_size]
         low = None
         high = None
         interval = compute_interval(same_size)
         if interval is not None:
-            low, high = np.exp(interval).tolist()
+            ends = np.exp(interval)
+            low, high = ends.tolist()
+        log_mean = same_size.mean()
         mean = SizeMean(
             size=size,
-            mean=float(np.exp(same_size.mean())),
+            mean=float(np.exp(log_mean)),
             low=low,
             high=high,
             num_seeds=len(same_size),
@@ -498,18 +529,22 @@ def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
     if len(means) < 2:
         return None
 
-    logs = np.log([[mean.size, mean.mean] for mean in means])  # [sizes, 2]
-    line = stats.linregress(logs[:, 0], logs[:, 1])
+    pairs = [[mean.size, mean.mean] for mean in means]
+    logs = np.log(pairs)  # [sizes, 2]
+    log_sizes, log_means = logs.T
+    line = stats.linregress(log_sizes, log_means)
     low = None
     high = None
-    if len(means) > 2:
-        quantile = stats.t.ppf(0.975, len(means) - 2)
+    degrees = len(means) - 2
+    if degrees > 0:
+        quantile = stats.t.ppf(0.975, degrees)
         width = quantile * line.stderr
         low = float(line.slope - width)
         high = float(line.slope + width)
+    constant = np.exp(line.intercept)
     return PowerLaw(
         slope=float(line.slope),
         low=low,
         high=high,
-        constant=float(np.exp(line.intercept)),
+        constant=float(constant),
     )

@@ -107,7 +107,8 @@ def write_xz(path: Path, content: bytes) -> bool:
     Returns:
         False if the file has this content already.
     """
-    packed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+    preset = 9 | lzma.PRESET_EXTREME
+    packed = lzma.compress(content, preset=preset)
     if path.exists() and path.read_bytes() == packed:
         return False
     write_bytes(path, packed)
@@ -143,7 +144,7 @@ def write_whole(path: Path) -> Iterator[Path]:
     Nobody can know its name before, and it replaces a link at `path`.
     """
     partial = path.with_name(make_partial_name() + path.suffix)
-    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # which follows no link
     try:
         descriptor = os.open(partial, how, 0o666)
         os.close(descriptor)
@@ -197,7 +198,9 @@ def remove(path: Path) -> None:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Opens a file to append to. Raises OSError if it is a link."""
+    """Opens a file to append to; it replaces a link, as of a data manager."""
+    if path.is_symlink():
+        path.unlink()
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     descriptor = os.open(path, how, 0o666)
     return open(descriptor, "ab")
@@ -262,7 +265,10 @@ def check_folder(flag: str, path: str) -> None:
         nearest = nearest.parent
     is_writable = os.access(nearest, os.W_OK | os.X_OK)
     if not nearest.is_dir() or not is_writable:
-        raise ConfigError(flag, "must name a folder that can be written", path)
+        rule = "must name a folder that can be written"
+        if nearest.is_symlink() and not nearest.exists():
+            rule += f" ({nearest} is a link to nothing)"
+        raise ConfigError(flag, rule, path)
 
 
 @contextlib.contextmanager
@@ -281,7 +287,10 @@ def lock_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         RunError: Another process works there, and `wait` is False.
     """
     # It stays: removing it would let two processes lock two files of this name.
-    lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
+    file = folder / LOCK_FILE
+    if file.is_symlink():  # of a data manager
+        file.unlink()
+    lock: BaseFileLock = FileLock(file, fallback_to_soft=False)
     hint = ""
     try:
         try:

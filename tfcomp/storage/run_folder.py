@@ -34,6 +34,7 @@ HISTORY_FILE = "history.csv"
 METRICS_FILE = "metrics.json"
 MODEL_FILE = "model.keras"
 SAMPLES_FILE = "samples.png"
+WEIGHTS_HASH = "weights_hash"  # the entry of `metrics.json`
 PUBLISHED = Path("saved_models", "published")
 CLONE = Path(__file__).parents[2]
 TRIALS = "trials"  # the folder of runs in a sweep's folder
@@ -75,6 +76,7 @@ WORDS = (
     "own_measures",
     "version",
     "stages",
+    WEIGHTS_HASH,
 )
 
 
@@ -160,14 +162,25 @@ def check_run(path: str | Path) -> RunConfig:
 
 
 def _find_problem(path: Path) -> str:
-    """Tells why a path is no run folder; empty if it is one."""
+    """Tells why a path is no complete run folder; empty if it is one."""
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         return "does not exist"
     if (path / TRIALS).is_dir():
         runs = f"{path}/trials/*"
         return f"is a sweep: name its runs, as {runs}, or use tfcomp.load_sweep"
-    if not (path / FLAGS_FILE).exists():
+    dangling = _find_dangling(path)
+    if not dangling and not (path / FLAGS_FILE).exists():
         return "has no run.flags"
+    return dangling
+
+
+def _find_dangling(path: Path) -> str:
+    """Tells which file of a run is a link to nothing; empty if none is."""
+    for name in (FLAGS_FILE, METRICS_FILE, MODEL_FILE):
+        file = path / name
+        if file.is_symlink() and not file.exists():
+            cure = "fetch it (git annex get, dvc pull), or remove the link"
+            return f"has only a link in place of {name}: {cure}"
     return ""
 
 
@@ -307,7 +320,8 @@ def select_scores(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def check_model(path: Path) -> None:
     """Raises a DamagedFileError for a model that would fill the memory."""
     with zipfile.ZipFile(path) as archive:
-        size = sum(member.file_size for member in archive.infolist())
+        sizes = [member.file_size for member in archive.infolist()]
+    size = sum(sizes)
     if size > count_memory():
         raise DamagedFileError(path, f"it unpacks to {size >> 20:,} MB")
 
@@ -370,7 +384,10 @@ def find_folders(
 
 
 def match_paths(pattern: str, flag: str = "runs") -> list[str]:
-    """Returns the paths that match a pattern; one that exists is a path.
+    """Returns the paths that match a pattern.
+
+    A path that exists is no pattern, and neither is its beginning that exists,
+    whatever brackets it has.
 
     Args:
         pattern: A path, with `*` or `**`.
@@ -379,10 +396,15 @@ def match_paths(pattern: str, flag: str = "runs") -> list[str]:
     Raises:
         ConfigError: If nothing matches, or the root of all folders does.
     """
-    pattern = os.path.expanduser(pattern)
-    matches = [pattern]
-    if not os.path.lexists(pattern):
-        matches = sorted(glob.glob(pattern, recursive=True))
+    path = Path(pattern).expanduser()
+    folder = path
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    matches = [str(path)]
+    if folder != path:
+        rest = str(path.relative_to(folder))
+        names = glob.glob(rest, root_dir=folder, recursive=True)
+        matches = [str(folder / name) for name in sorted(names)]
     if not matches:
         raise ConfigError(flag, "must match a folder", pattern)
     if any(os.path.realpath(match) == "/" for match in matches):
@@ -456,6 +478,9 @@ def _report_unreadable(error: OSError) -> None:
 
 def _check_owner(path: Path, config: RunConfig) -> None:
     """Raises a RunError if a folder is not for this run to use."""
+    dangling = _find_dangling(path)
+    if dangling:
+        raise RunError(f"--run_name={config.run_name} {dangling}")
     if not (path / FLAGS_FILE).exists():
         # Hidden ones are of systems, or unfinished ones of a killed process.
         for file in path.glob("[!.]*"):

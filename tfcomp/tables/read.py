@@ -13,7 +13,6 @@ import functools
 import glob
 import io
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -364,9 +363,7 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
 
     paths: list[Path] = []
     for pattern in patterns:
-        pattern = os.path.expanduser(pattern)
-        matches = glob.iglob(pattern, recursive=True)
-        paths += map(Path, matches)
+        paths += map(Path, run_folder.match_paths(pattern))
     for folder in run_folder.find_folders(patterns, has_pack):
         paths += folder.iterdir()
 

@@ -52,9 +52,17 @@ class TrainingState:
         folder: str,
         **schedules: tf.train.Checkpoint,
     ) -> None:
-        self._epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self._epoch = tf.Variable(
+            0,
+            dtype=tf.int64,
+            trainable=False,
+        )
         # The training time of all sessions of the run.
-        self.seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self.seconds = tf.Variable(
+            0.0,
+            dtype=tf.float64,
+            trainable=False,
+        )
         weights = {id(variable) for variable in model.weights}
         random = []
         for variable in model.variables:
@@ -71,10 +79,15 @@ class TrainingState:
         self._folder = Path(folder)
 
     def save(self, epoch: int) -> None:
-        """Saves the state after `epoch` epochs, and keeps the one before."""
+        """Saves the state after `epoch` epochs, and keeps the one before.
+
+        Args:
+            epoch: The number of epochs that are trained.
+        """
         self._epoch.assign(epoch)
         # Files get their final names when they are complete.
-        self._checkpoint.write(str(self._folder / f"ckpt-{epoch}"))
+        path = self._folder / f"ckpt-{epoch}"
+        self._checkpoint.write(str(path))
         num_kept = 0
         for saved in list_epochs(self._folder):
             # Later checkpoints could not be read.
@@ -230,14 +243,16 @@ class PlateauSchedule(keras.callbacks.Callback):
 
         self._waited.assign_add(1)
         waited = int(self._waited.numpy())
-        if waited > self._patience:
-            self._waited.assign(0)
-            rate = self.model.optimizer.learning_rate
-            old_rate = float(rate.numpy())
+        if waited <= self._patience:
+            return
+
+        self._waited.assign(0)
+        rate = self.model.optimizer.learning_rate
+        old_rate = float(rate.numpy())
+        change = old_rate * (1.0 - FACTOR)
+        if change > SMALLEST_STEP:
             new_rate = old_rate * FACTOR
-            change = old_rate * (1.0 - FACTOR)
-            if change > SMALLEST_STEP:
-                rate.assign(new_rate)
+            rate.assign(new_rate)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -255,7 +270,13 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
         shape: `"linear"` or `"cosine"`.
     """
 
-    def __init__(self, rate: float, start: int, end: int, shape: str) -> None:
+    def __init__(
+        self,
+        rate: float,
+        start: int,
+        end: int,
+        shape: str,
+    ) -> None:
         super().__init__()
         self._config = {
             "rate": rate,
@@ -271,9 +292,11 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: keras.KerasTensor) -> keras.KerasTensor:
         # Integers up to here: float32 does not tell steps above 2^24 apart.
         step = ops.cast(step, "int64")
-        steps_past = ops.maximum(step - self._start, 0)
+        steps_past = step - self._start
+        steps_past = ops.maximum(steps_past, 0)
         steps_past = ops.cast(steps_past, float)
-        share = ops.minimum(steps_past / self._length, 1.0)
+        share = steps_past / self._length
+        share = ops.minimum(share, 1.0)
         if self._shape == "linear":
             return self._rate * (1.0 - share)
         wave = ops.cos(math.pi * share)
@@ -292,7 +315,8 @@ def clip_whole(optimizer: keras.Optimizer) -> None:
         tensors = [tf.convert_to_tensor(part) for part in parts]
         sums = context.all_reduce("sum", tensors)
         num_replicas = context.num_replicas_in_sync
-        return [gradient / num_replicas for gradient in clip(sums)]
+        clipped = clip(sums)
+        return [gradient / num_replicas for gradient in clipped]
 
     optimizer._clip_gradients = clip_sum
 
@@ -333,7 +357,8 @@ class PruneAxes(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # The loss includes the noise until examples are memorized.
         noise = self._dataset.noise**2
-        self._enough = measure_fitted(self._dataset) + noise
+        fitted = measure_fitted(self._dataset)
+        self._enough = fitted + noise
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         if logs["loss"] >= self._enough:
@@ -354,8 +379,9 @@ def list_axes(model: keras.Model) -> list[AxisEmbedding]:
 def measure_fitted(dataset: Dataset) -> float:
     """Returns the MSE of partly fitted combinations in a subsample."""
     table = dataset.splits.train
-    step = len(table) // SAMPLE + 1
-    rows = np.arange(0, len(table), step)
+    num_rows = len(table)
+    step = num_rows // SAMPLE + 1
+    rows = np.arange(0, num_rows, step)
     means = dataset.render_array(table[rows])  # over images of a combination
     images = dataset.render_training(rows)
 
@@ -363,4 +389,5 @@ def measure_fitted(dataset: Dataset) -> float:
     blank_error = np.square(from_blank).mean()
     from_means = images - means
     spread = np.square(from_means).mean()
-    return float(FITTED * blank_error + spread)
+    fitted = FITTED * blank_error + spread
+    return float(fitted)

@@ -28,8 +28,14 @@ from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.metrics.point_scores import try_metrics
 from tfcomp.metrics.registry import USER_METRICS, describe_user_metrics
+from tfcomp.models.loading import hash_weights
 from tfcomp.storage import files, run_folder
-from tfcomp.storage.run_folder import HISTORY_FILE, METRICS_FILE, MODEL_FILE
+from tfcomp.storage.run_folder import (
+    HISTORY_FILE,
+    METRICS_FILE,
+    MODEL_FILE,
+    WEIGHTS_HASH,
+)
 from tfcomp.training import prepared_models
 from tfcomp.training.callbacks import list_axes, list_epochs
 from tfcomp.training.export import export_scored
@@ -66,7 +72,8 @@ def train_and_evaluate(
     if not prepared_models.is_shipped(config):
         prepared_models.check_saving(config, dataset)
 
-    header = textwrap.indent(describe_environment(), "# ")
+    environment = describe_environment()
+    header = textwrap.indent(environment, "# ")
     with run_folder.claim_run(config, header):
         folder = Path(config.run_dir)
         if run_folder.is_finished(folder):
@@ -96,18 +103,29 @@ def _run(
         cost = trainer.train()
         cost["weights"] = models.trained.count_params()
         untrained = cost.pop("untrained")
-        metrics = {**monitor.finish(), "train": cost, "untrained": untrained}
+        metrics = monitor.finish()
+        metrics["train"] = cost
+        metrics["untrained"] = untrained
         metrics |= describe_data(dataset)
 
         with files.write_whole(folder / MODEL_FILE) as partial:
             models.observed.save(partial)
+        metrics[WEIGHTS_HASH] = hash_weights(models.observed)
         if config.export:
             steps = metrics.get("differences", [])
             export_scored(
-                models.observed, config, dataset, metrics, steps=steps
+                models.observed,
+                config,
+                dataset,
+                metrics,
+                steps=steps,
             )
 
-    text = json.dumps(metrics, indent=2, allow_nan=False)
+    text = json.dumps(
+        metrics,
+        indent=2,
+        allow_nan=False,
+    )
     for callback in user_callbacks:
         if hasattr(callback, "on_run_end"):
             callback.on_run_end(metrics)
@@ -120,7 +138,8 @@ def describe_data(dataset: Dataset) -> dict[str, Any]:
     points = {}
     for name, rows in dataset.subsets.items():
         points[name] = int(rows.sum())
-    facts: dict[str, Any] = {"coverage": measure_coverage(dataset)}
+    coverage = measure_coverage(dataset)
+    facts: dict[str, Any] = {"coverage": coverage}
     facts["points"] = points
     if dataset.copies.summary:
         facts["copies"] = dataset.copies.summary
@@ -214,7 +233,8 @@ class Trainer:
             return self._train_to_target()
         folder = Path(self.config.run_dir) / "checkpoints"
         cost = self._fit(self.config, folder)
-        return {**cost, "untrained": untrained}
+        cost["untrained"] = untrained
+        return cost
 
     def _fit(self, config: RunConfig, folder: Path) -> dict[str, Any]:
         return fit_model(
@@ -227,9 +247,31 @@ class Trainer:
 
     def _train_to_target(self) -> dict[str, Any]:
         """Ends with the best attempt; the cost names what became of each."""
+        attempts = self._train_attempts()
+        costs = []
+        for attempt in attempts:
+            if attempt.cost is not None:
+                costs.append(attempt.cost)
+        last = attempts[-1]
+        if last.problem and not costs:
+            raise last.problem
+
+        ranks = [attempt.rank for attempt in attempts]
+        best = ranks.index(min(ranks))
+        attempt = last
+        if attempt is not attempts[best]:  # its checkpoint has its weights
+            attempt = self._train_attempt(best)
+        seconds = [cost["seconds"] for cost in costs]
+        cost = dict(attempt.cost or {})
+        cost["seconds"] = sum(seconds)
+        cost["seed"] = attempt.seed
+        cost["attempts"] = [attempt.to_json() for attempt in attempts]
+        return cost
+
+    def _train_attempts(self) -> list[Attempt]:
+        """Trains until an attempt meets the target, or no restart is left."""
         restarts = self.config.training.restarts
         goal = (False, self.config.training.id_target)
-
         attempts: list[Attempt] = []
         for number in range(restarts + 1):
             attempt = self._train_attempt(number)
@@ -239,24 +281,7 @@ class Trainer:
             if number < restarts:
                 again = f"restart {number + 1} of at most {restarts}"
                 print(f"note: {attempt.describe()}: {again}", file=sys.stderr)
-
-        costs = []
-        for attempt in attempts:
-            if attempt.cost is not None:
-                costs.append(attempt.cost)
-        if attempt.problem and not costs:
-            raise attempt.problem
-
-        ranks = [attempt.rank for attempt in attempts]
-        best = ranks.index(min(ranks))
-        if best != number:  # its checkpoint has its weights
-            attempt = self._train_attempt(best)
-        seconds = [cost["seconds"] for cost in costs]
-        cost = dict(attempt.cost or {})
-        cost["seconds"] = sum(seconds)
-        cost["seed"] = attempt.seed
-        cost["attempts"] = [attempt.to_json() for attempt in attempts]
-        return cost
+        return attempts
 
     def _train_attempt(self, number: int) -> Attempt:
         """Trains from the attempt's checkpoint, which may be its end."""
@@ -288,15 +313,18 @@ class Trainer:
 
         curves = folder / HISTORY_FILE
         if not curves.exists():  # the next attempt overwrites the run's own
-            files.write_text(curves, files.read_text(run / HISTORY_FILE))
+            history_text = files.read_text(run / HISTORY_FILE)
+            files.write_text(curves, history_text)
         history.copy(folder)
         axes = []
         for layer in list_axes(self.models.trained):
             axes.append(layer.find_axis())
+        cost["untrained"] = untrained
+        errors = self.monitor.score_errors()
         return Attempt(
             seed,
-            cost={**cost, "untrained": untrained},
-            id_error=self.monitor.score_errors()["id"],
+            cost=cost,
+            id_error=errors["id"],
             is_decided=None not in axes,
         )
 
@@ -311,23 +339,26 @@ def derive_seed(seed: int, number: int) -> int:
     if not number:
         return seed
     sequence = np.random.SeedSequence([seed, number])
-    return int(sequence.generate_state(1)[0] >> 1)
+    (state,) = sequence.generate_state(1)
+    return int(state >> 1)
 
 
 def describe_environment() -> str:
     """Lists versions and settings that can change the last bits."""
-    devices = [d.device_type for d in tf.config.list_physical_devices()]
+    devices = tf.config.list_physical_devices()
+    kinds = [device.device_type for device in devices]
     facts = {
         "tfcomp": tfcomp.__version__,
         "tensorflow": tf.__version__,
         "keras": keras.__version__,
         "numpy": np.__version__,
-        "devices": ", ".join(devices),
+        "devices": ", ".join(kinds),
         "cores": count_cores(),
         "threads": os.environ.get("TF_NUM_INTRAOP_THREADS", "default"),
         "onednn": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
     }
-    return "".join(f"{name}: {fact}\n" for name, fact in facts.items())
+    lines = [f"{name}: {fact}\n" for name, fact in facts.items()]
+    return "".join(lines)
 
 
 def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
@@ -338,7 +369,8 @@ def make_callbacks(config: RunConfig) -> list[keras.callbacks.Callback]:
     """
     callbacks = []
     for name in CALLBACKS.names():
-        make_callback = CALLBACKS.get(name).load()
+        entry = CALLBACKS.get(name)
+        make_callback = entry.load()
         callback = make_callback(config)
         if not isinstance(callback, keras.callbacks.Callback):
             kind = type(callback).__name__

@@ -62,7 +62,14 @@ def export_scored(
     jacobian_fn = choose_jacobian(model, dataset, steps)
     methods = describe_methods(model, config, dataset)
     card = format_model_card(config, dataset, metrics, [CALL], methods)
-    return export_model(model, folder or config.export_path, jacobian_fn, card)
+    if not folder:
+        folder = config.export_path
+    return export_model(
+        model,
+        folder,
+        jacobian_fn=jacobian_fn,
+        card=card,
+    )
 
 
 def export_model(
@@ -82,7 +89,8 @@ def export_model(
     Returns:
         The folder of the version.
     """
-    digest = hashlib.sha256(model.to_json().encode())
+    architecture = model.to_json()
+    digest = hashlib.sha256(architecture.encode())
     for weight in model.get_weights():
         digest.update(weight.tobytes())
     fingerprint = digest.hexdigest()
@@ -93,11 +101,14 @@ def export_model(
         file.parent.mkdir(exist_ok=True)
         file.write_text(fingerprint)
         if card:
-            (partial / CARD_FILE).write_text(card, "utf-8")
+            path = partial / CARD_FILE
+            path.write_text(card, "utf-8")
 
     def is_same(version: Path) -> bool:
         file = version / FINGERPRINT
-        return file.exists() and file.read_text() == fingerprint
+        if not file.exists():
+            return False
+        return file.read_text() == fingerprint
 
     version, _ = add_version(Path(folder), write, is_same)
     return version
@@ -160,13 +171,16 @@ def make_endpoints(
         return tf.ensure_shape(checked, (None, width))
 
     def predict(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"image": model(check(factors))}
+        checked = check(factors)
+        return {"image": model(checked)}
 
     def read_stages(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        return dict(stages(check(factors)))
+        checked = check(factors)
+        return dict(stages(checked))
 
     def measure_geometry(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-        metrics = compute_stage_metrics(stages, check(factors), jacobian_fn)
+        checked = check(factors)
+        metrics = compute_stage_metrics(stages, checked, jacobian_fn)
         geometry = {}
         for name, g in metrics.items():
             geometry[name] = tf.cast(g, tf.float32)

@@ -70,7 +70,8 @@ def fit_model(
         schedules.append(plateau)
         states["plateau"] = plateau.state
     if own.list_axes(model):
-        schedules.append(own.PruneAxes(config.model.prune_below, dataset))
+        prune = own.PruneAxes(config.model.prune_below, dataset)
+        schedules.append(prune)
 
     state = own.TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
@@ -80,15 +81,29 @@ def fit_model(
         if is_compiled(training, dataset, model.distribute_strategy):
             epochs = range(epoch, training.epochs)
             span = count_span(callbacks, epochs, steps)
+        check_loss = keras.callbacks.LambdaCallback(on_epoch_end=_check_loss)
+        save = own.SaveState(
+            state,
+            config.checkpoint_seconds,
+            first=epoch,
+            span=span,
+        )
         with show_epochs(config, epoch) as show:
             callbacks = [
                 own.EpochTimer(epoch, span),
-                keras.callbacks.LambdaCallback(on_epoch_end=_check_loss),
+                check_loss,
                 *callbacks,
-                own.SaveState(state, config.checkpoint_seconds, epoch, span),
+                save,
                 show,
             ]
-            fit_without_pause(model, dataset, config, callbacks, epoch, span)
+            fit_without_pause(
+                model,
+                dataset,
+                config,
+                callbacks,
+                first_epoch=epoch,
+                span=span,
+            )
 
     seconds = float(state.seconds.numpy())
     examples = training.epochs * steps * training.batch_size
@@ -161,20 +176,27 @@ def fit_without_pause(
     with contextlib.ExitStack() as stack:
         if is_compiled(training, dataset, strategy):
             program = use_program(
-                model, dataset, training, steps, first_epoch, span
+                model,
+                dataset,
+                training,
+                steps=steps,
+                first_epoch=first_epoch,
+                span=span,
             )
             batches = stack.enter_context(program)
             steps = 1
         else:
+            num_epochs = training.epochs - first_epoch
             batches = make_batches(
                 dataset,
                 training.batch_size,
                 training.seed,
                 first_step=first_epoch * steps,
-                num_steps=(training.epochs - first_epoch) * steps,
+                num_steps=num_epochs * steps,
             )
+        inputs = give_to_devices(batches, strategy)
         history = model.fit(
-            give_to_devices(batches, strategy),
+            inputs,
             epochs=training.epochs,
             initial_epoch=first_epoch,
             steps_per_epoch=steps,
@@ -202,7 +224,8 @@ def give_to_devices(
         strategy: The devices.
     """
     gpus = tf.config.list_logical_devices("GPU")
-    if gpus or strategy.num_replicas_in_sync > 1:
+    is_mirrored = strategy.num_replicas_in_sync > 1
+    if gpus or is_mirrored:
         return batches
     modes = tf.distribute.InputReplicationMode
     options = tf.distribute.InputOptions(
@@ -210,15 +233,17 @@ def give_to_devices(
         experimental_replication_mode=modes.PER_REPLICA,
     )
     return strategy.distribute_datasets_from_function(
-        lambda context: batches, options
+        lambda context: batches,
+        options,
     )
 
 
 def _check_loss(epoch: int, logs: dict[str, Any]) -> None:
-    if not math.isfinite(logs["loss"]):
+    loss = logs["loss"]
+    if not math.isfinite(loss):
         raise DivergedError(
-            f"training diverged: the loss is {logs['loss']} in epoch "
-            f"{epoch + 1}; try a smaller --learning_rate"
+            f"training diverged: the loss is {loss} in epoch {epoch + 1}; "
+            "try a smaller --learning_rate"
         )
 
 
@@ -240,7 +265,9 @@ def is_compiled(
     if config.compiled == "never":
         return False
 
-    images = 4 * len(dataset.splits.train) * math.prod(dataset.image_shape)
+    num_images = len(dataset.splits.train)
+    image_size = math.prod(dataset.image_shape)
+    images = 4 * num_images * image_size
     replicas = strategy.num_replicas_in_sync
     problem = ""
     if replicas > 1:
@@ -252,7 +279,8 @@ def is_compiled(
         )
 
     if config.compiled == "auto":
-        return not problem and bool(tf.config.list_physical_devices("GPU"))
+        gpus = tf.config.list_physical_devices("GPU")
+        return bool(gpus) and not problem
     if problem:
         rule = f"must be auto or never {problem}"
         raise ConfigError("compiled", rule, config.compiled)
@@ -277,10 +305,11 @@ def count_span(
         reads_weights = getattr(callback, "reads_weights", None)
         if reads_weights is None:
             return 1
-        ends.update(filter(reads_weights, epochs[1:]))
+        read_epochs = filter(reads_weights, epochs[1:])
+        ends.update(read_epochs)
 
-    gaps = np.diff(sorted(ends)).tolist()
-    gap = math.gcd(*gaps)
+    gaps = np.diff(sorted(ends))
+    gap = math.gcd(*gaps.tolist())
     most = max(MOST_STEPS // steps, 1)
     span = min(gap, most)
     while gap % span:
@@ -311,7 +340,7 @@ def use_program(
         Batches without content, for `fit` with one step an epoch.
     """
     table = make_training_table(dataset)
-    factors, images = (part[:1] for part in table)
+    factors, images = [part[:1] for part in table]
     with model.distribute_strategy.scope():  # `fit` would use row numbers
         model.compute_loss(x=factors, y=images, y_pred=images)
 
@@ -319,7 +348,7 @@ def use_program(
         dataset,
         config.batch_size,
         config.seed,
-        first_epoch * steps,
+        first_step=first_epoch * steps,
         together=span * steps,
     )
     # The next rows are sampled while the program runs.
@@ -329,9 +358,11 @@ def use_program(
 
     def run_epoch() -> dict[str, float]:
         if not losses:
-            numbers = tf.reshape(next(rows), shape)
+            numbers = next(rows)
+            numbers = tf.reshape(numbers, shape)
             epoch_losses = model.train_epochs(numbers, *table)
-            losses.extend(epoch_losses.numpy().tolist())
+            new_losses = epoch_losses.numpy().tolist()
+            losses.extend(new_losses)
         first_loss = losses.pop(0)
         return {"loss": first_loss}
 
@@ -339,7 +370,8 @@ def use_program(
     model.steps_per_execution = 1
     model.run_epoch = run_epoch
     try:
-        yield tf.data.Dataset.from_tensors(0).repeat()
+        nothing = tf.data.Dataset.from_tensors(0)
+        yield nothing.repeat()
     finally:
         model.steps_per_execution = steps_per_execution
         model.run_epoch = None

@@ -47,7 +47,8 @@ def check_formats(names: Sequence[str]) -> None:
         formats = ", ".join(FORMATS.names())
         raise ConfigError("format", f"must name some of {formats}", "")
     for name in names:
-        packages = FORMATS.get(name).load().packages
+        model_format = FORMATS.get(name).load()
+        packages = model_format.packages
         missing = []
         for module, package in packages.items():
             if not find_spec(module):
@@ -80,7 +81,12 @@ def write_format(run: LoadedRun, name: str, folder: Path) -> Path:
 
 
 def write_saved_model(run: LoadedRun, path: Path) -> None:
-    """Writes a SavedModel with its three signatures."""
+    """Writes a SavedModel with its three signatures.
+
+    Args:
+        run: The run with the model.
+        path: The folder to write.
+    """
     from tfcomp.metrics.jacobians import choose_jacobian
     from tfcomp.training.export import write_archive
 
@@ -89,7 +95,12 @@ def write_saved_model(run: LoadedRun, path: Path) -> None:
 
 
 def write_keras(run: LoadedRun, path: Path) -> None:
-    """Writes a file of Keras."""
+    """Writes a file of Keras.
+
+    Args:
+        run: The run with the model.
+        path: The file to write.
+    """
     run.model.save(path)
 
 
@@ -106,8 +117,17 @@ from tfcomp.models.loading import load_model
 image = load_model("keras/model.keras")(factors)"""
 
 FORMATS.register(
-    "saved_model", Format(write=write_saved_model, call=SAVED_MODEL_CALL)
+    "saved_model",
+    Format(
+        write=write_saved_model,
+        call=SAVED_MODEL_CALL,
+    ),
 )
 FORMATS.register(
-    "keras", Format(write=write_keras, call=KERAS_CALL, file="model.keras")
+    "keras",
+    Format(
+        write=write_keras,
+        call=KERAS_CALL,
+        file="model.keras",
+    ),
 )

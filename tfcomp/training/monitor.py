@@ -93,20 +93,29 @@ class Monitor(keras.callbacks.Callback):
         self._kept = _spread_epochs(training.epochs, config.keep_outputs)
 
     def reads_weights(self, done: int) -> bool:
-        """Returns True if the network is evaluated after `done` epochs."""
-        return (
-            done in self._kept
-            or _is_due(done, self._config.eval_every)
-            or _is_due(done, self._config.layerwise_every)
-        )
+        """Returns True if the network is evaluated after `done` epochs.
+
+        Args:
+            done: The number of epochs that are trained.
+        """
+        if done in self._kept:
+            return True
+        if _is_due(done, self._config.eval_every):
+            return True
+        return _is_due(done, self._config.layerwise_every)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        """Writes the loss, and the scores that are due, which join `logs`."""
+        """Writes the loss, and the scores that are due, which join `logs`.
+
+        Args:
+            epoch: The epoch, counted from 0.
+            logs: The logs of Keras, with `loss` and `seconds`.
+        """
         done = epoch + 1
         numbers = {"train/loss": logs["loss"]}
         speed = self._num_examples / logs["seconds"]
-        speeds = {"train/examples_per_second": speed}
-        self._summaries.write_scalars(done, numbers | speeds)
+        scalars = {**numbers, "train/examples_per_second": speed}
+        self._summaries.write_scalars(done, scalars)
         if done == self._config.training.epochs:  # `finish` evaluates
             self.history.add(done, numbers)
             return
@@ -129,7 +138,11 @@ class Monitor(keras.callbacks.Callback):
         dataset = subsample_levels(self._dataset)
         points = dataset.splits.grid
         images = self._models.traced.predict(points)
-        evaluation = Evaluation(images, dataset.grid_images, {})
+        evaluation = Evaluation(
+            images=images,
+            truth=dataset.grid_images,
+            scores={},
+        )
         errors = compute_error_ratio(dataset, evaluation)
         image_files.write_outputs(
             self._folder,
@@ -143,12 +156,17 @@ class Monitor(keras.callbacks.Callback):
         """Makes the analysis of the network as it is now."""
         models = self._models
         models.observe()
-        return RunAnalysis(models.traced, self._dataset, seed=models.seed)
+        return RunAnalysis(
+            models.traced,
+            self._dataset,
+            seed=models.seed,
+        )
 
     def score_errors(self) -> dict[str, float | None]:
         """Computes the relative errors of the network by subset."""
+        evaluation = self._analyze().evaluation
         errors = {}
-        for subset, row in self._analyze().evaluation.scores.items():
+        for subset, row in evaluation.scores.items():
             errors[subset] = row["relative_mse"]
         return errors
 
@@ -165,19 +183,25 @@ class Monitor(keras.callbacks.Callback):
         self._summaries.close()
 
         metrics = _collect_numbers(analysis)
-        dataset = self._dataset
-        metrics["reference"] = dataset.reference_label
-        metrics["references"] = score_references(dataset, evaluation.truth)
-        certificates = solvable.certify_dataset(dataset)
-        metrics["certificate"] = solvable.summarize_certificates(
-            dataset, certificates
-        )
-        metrics["explained"] = solvable.explain_training(dataset)
-        metrics["r2"] = score_certified(dataset, evaluation, certificates[1])
+        metrics |= self._describe_task(evaluation)
         channels = measure_factors(self._models.trained)
         if channels:
             metrics["channels"] = channels
         return metrics
+
+    def _describe_task(self, evaluation: Evaluation) -> dict[str, Any]:
+        """Returns what `metrics.json` says of references and certificates."""
+        dataset = self._dataset
+        truth = evaluation.truth
+        certificates = solvable.certify_dataset(dataset)
+        summary = solvable.summarize_certificates(dataset, certificates)
+        first = certificates[1]
+        facts: dict[str, Any] = {"reference": dataset.reference_label}
+        facts["references"] = score_references(dataset, truth)
+        facts["certificate"] = summary
+        facts["explained"] = solvable.explain_training(dataset)
+        facts["r2"] = score_certified(dataset, evaluation, first)
+        return facts
 
     def _write_preview(self, evaluation: Evaluation) -> None:
         """Writes held-out images and outputs for the page of a sweep."""
@@ -185,7 +209,8 @@ class Monitor(keras.callbacks.Callback):
         subset = dataset.splits.is_ood
         if not subset.any():
             subset = dataset.splits.is_id
-        rows = pictures.choose_spread(np.flatnonzero(subset))
+        points = np.flatnonzero(subset)
+        rows = pictures.choose_spread(points)
         if not len(rows):
             return
 
@@ -235,7 +260,8 @@ def _spread_epochs(epochs: int, count: int) -> set[int]:
     """Chooses epochs whose outputs are kept; the network has the last ones."""
     spread = set()
     for part in range(1, count):
-        spread.add(round(part * epochs / count))
+        epoch = round(part * epochs / count)
+        spread.add(epoch)
     return spread - {0, epochs}
 
 
@@ -270,7 +296,11 @@ class History:
         self.copy(folder)
 
     def copy(self, source: Path) -> None:
-        """Replaces the curves by the ones of a folder."""
+        """Replaces the curves by the ones of a folder.
+
+        Args:
+            source: The folder with `history.csv`.
+        """
         self.rows: dict[int, dict[str, float]] = {}
         self._tags: Set[str] = frozenset()  # columns of the written file
         path = source / HISTORY_FILE
@@ -291,10 +321,12 @@ class History:
         row = {}
         for tag, number in numbers.items():
             if number is not None:
-                row[tag] = float(np.float32(number))
+                single = np.float32(number)
+                row[tag] = float(single)
 
         last_epoch = max(self.rows, default=epoch)
-        if epoch > last_epoch and self._tags >= row.keys():
+        is_new_epoch = epoch > last_epoch
+        if is_new_epoch and self._tags >= row.keys():
             self.rows[epoch] = row
             self._append_row(epoch)
             return
@@ -303,7 +335,8 @@ class History:
         for earlier, old_row in self.rows.items():
             if earlier <= epoch:
                 kept_rows[earlier] = old_row
-        kept_rows[epoch] = kept_rows.get(epoch, {}) | row
+        old_numbers = kept_rows.get(epoch, {})
+        kept_rows[epoch] = old_numbers | row
         self.rows = kept_rows
         self._write_rows()
 
@@ -312,7 +345,8 @@ class History:
         row = self.rows[epoch]
         cells = [str(epoch)]
         for tag in self._tags:
-            cells.append(str(row.get(tag, "")))
+            cell = row.get(tag, "")
+            cells.append(str(cell))
         line = ",".join(cells)
         with open_log(self._path) as file:
             file.write(f"{line}\n".encode())
@@ -325,7 +359,8 @@ class History:
 
         table = []
         for epoch, row in self.rows.items():
-            table.append({"epoch": epoch, **empty, **row})
+            cells = {"epoch": epoch, **empty, **row}
+            table.append(cells)
         write_csv(self._path, table)
 
 
@@ -384,7 +419,8 @@ class RunSummaries:
         summary = Summary()
         for tag, value in numbers.items():
             if value is not None:
-                summary.MergeFrom(scalar_pb(tag, value))
+                scalar = scalar_pb(tag, value)
+                summary.MergeFrom(scalar)
         # `tf.summary.scalar` takes 3 ms for each number.
         with self._writer.as_default(step=epoch):
             content = summary.SerializeToString()
@@ -419,7 +455,8 @@ class RunSummaries:
             summary: Numbers by stage and metric.
         """
         numbers = {}
-        for metric in list_metrics("stage", "stages"):
+        metrics = list_metrics("stage", "stages")
+        for metric in metrics:
             if metric.chart is None:
                 continue
             for stage, row in summary.items():
@@ -451,10 +488,11 @@ class RunSummaries:
             analysis: Results of the trained network.
         """
         evaluation = analysis.evaluation
+        splits = self._dataset.splits
         subsets = []
-        if self._dataset.splits.is_id.any():
+        if splits.is_id.any():
             subsets.append("id")
-        if self._dataset.splits.is_ood.any():
+        if splits.is_ood.any():
             subsets.append("ood")
 
         with self._plot_cards("the answer"):
@@ -469,9 +507,10 @@ class RunSummaries:
     @contextlib.contextmanager
     def _plot_cards(self, subject: str) -> Iterator[None]:
         """Makes figures of the block fit TensorBoard's cards."""
+        last_epoch = self._config.training.epochs
         with (
             go_on_without_pictures(subject),
-            self._writer.as_default(step=self._config.training.epochs),
+            self._writer.as_default(step=last_epoch),
             use_own_style(),
             fit_width(*CARD),
         ):
@@ -485,7 +524,10 @@ class RunSummaries:
         dataset = self._dataset
         if self._has_maps:
             landscape = pictures.picture_landscape(
-                dataset, evaluation, dataset.planes[:1], ERROR
+                dataset,
+                evaluation,
+                planes=dataset.planes[:1],
+                label=ERROR,
             )
             write_figure("answer/map", landscape)
         if self._has_curves:
@@ -494,7 +536,11 @@ class RunSummaries:
         for subset in subsets:
             # Without a title, which the tag has; images are larger.
             samples = pictures.picture_samples(
-                dataset, evaluation, subset, "", CARD_SAMPLES
+                dataset,
+                evaluation,
+                subset,
+                title="",
+                count=CARD_SAMPLES,
             )
             write_figure(f"answer/samples_{subset}", samples)
 
@@ -525,11 +571,16 @@ class RunSummaries:
         for subset in subsets:
             title = f"{self._config.run_name}, {subset.upper()}"
             figure = pictures.picture_samples(
-                self._dataset, evaluation, subset, title
+                self._dataset,
+                evaluation,
+                subset,
+                title,
             )
-            samples.append(figure_to_array(figure))
+            array = figure_to_array(figure)
+            samples.append(array)
         path = Path(self._config.run_dir, SAMPLES_FILE)
-        write_bytes(path, stack_to_png(samples))
+        content = stack_to_png(samples)
+        write_bytes(path, content)
 
     def close(self) -> None:
         """Closes the file."""
@@ -563,4 +614,5 @@ def write_figure(tag: str, figure: Figure) -> None:
         figure: The figure.
     """
     image = figure_to_array(figure, CARD_DPI)
-    tf.summary.image(tag, image[np.newaxis])
+    images = image[np.newaxis]
+    tf.summary.image(tag, images)

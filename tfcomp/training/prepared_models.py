@@ -76,12 +76,14 @@ def make_strategy(num_replicas: int = 0) -> tf.distribute.MirroredStrategy:
 
 
 def _split_cpu(count: int) -> None:
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    parts = tf.config.get_logical_device_configuration(cpu) or []
-    if len(parts) >= count:
+    cpus = tf.config.list_physical_devices("CPU")
+    cpu = cpus[0]
+    parts = tf.config.get_logical_device_configuration(cpu)
+    if parts is not None and len(parts) >= count:
         return
     part = tf.config.LogicalDeviceConfiguration()
-    tf.config.set_logical_device_configuration(cpu, [part] * count)
+    every_part = [part] * count
+    tf.config.set_logical_device_configuration(cpu, every_part)
 
 
 class TrainModel(keras.Model):
@@ -97,7 +99,11 @@ class TrainModel(keras.Model):
     train_function: Callable[..., Any] | None
 
     def make_train_function(self, force: bool = False) -> None:
-        """Makes what `fit` calls for `steps_per_execution` steps."""
+        """Makes what `fit` calls for `steps_per_execution` steps.
+
+        Args:
+            force: Whether Keras makes it anew.
+        """
         run_epoch = self.run_epoch
         if run_epoch is None:
             super().make_train_function(force)
@@ -167,8 +173,9 @@ class TrainModel(keras.Model):
                 body=step,
                 loop_vars=[tf.constant(0)],
             )
-            loss = self.get_metrics_result()["loss"]
-            return epoch + 1, losses.write(epoch, loss)
+            result = self.get_metrics_result()
+            losses = losses.write(epoch, result["loss"])
+            return epoch + 1, losses
 
         losses = tf.TensorArray(tf.float32, epochs)
         with use_products():
@@ -194,9 +201,15 @@ def to_train_model(network: keras.Model) -> TrainModel:
 
 
 def count_steps(config: TrainingConfig, dataset: Dataset) -> int:
-    """Returns the steps of an epoch, by default one pass over the table."""
-    passes = math.ceil(len(dataset.splits.train) / config.batch_size)
-    return config.steps_per_epoch or passes
+    """Returns the steps of an epoch, by default one pass over the table.
+
+    Args:
+        config: The training.
+        dataset: Has the training table.
+    """
+    num_rows = len(dataset.splits.train)
+    num_batches = math.ceil(num_rows / config.batch_size)
+    return config.steps_per_epoch or num_batches
 
 
 def make_loss(l1_weight: float) -> str | Callable:
@@ -209,7 +222,8 @@ def make_loss(l1_weight: float) -> str | Callable:
         images: keras.KerasTensor,
     ) -> keras.KerasTensor:
         error = images - truth
-        loss = ops.square(error) + l1_weight * ops.abs(error)
+        squares = ops.square(error)
+        loss = squares + l1_weight * ops.abs(error)
         return ops.mean(loss, axis=-1)
 
     return squared_and_absolute_error
@@ -235,13 +249,14 @@ def compile_model(
     for number in range(1, most + 1):
         if steps % number == 0:
             steps_per_call = number
+    optimizer = keras.optimizers.AdamW(
+        learning_rate=make_rate(config, steps),
+        weight_decay=config.weight_decay,
+        epsilon=config.adam_epsilon,
+        global_clipnorm=config.clip_norm or None,
+    )
     model.compile(
-        optimizer=keras.optimizers.AdamW(
-            learning_rate=make_rate(config, steps),
-            weight_decay=config.weight_decay,
-            epsilon=config.adam_epsilon,
-            global_clipnorm=config.clip_norm or None,
-        ),
+        optimizer=optimizer,
         loss=make_loss(config.l1_weight),
         steps_per_execution=steps_per_call,
         # XLA makes these networks slower on a CPU, and Keras skips it with
@@ -298,7 +313,8 @@ class PreparedModels:
 
     def observe(self) -> None:
         """Gives the model that is evaluated the weights that are trained."""
-        self.observed.set_weights(self.trained.get_weights())
+        weights = self.trained.get_weights()
+        self.observed.set_weights(weights)
 
     def restart(self, config: RunConfig, dataset: Dataset) -> None:
         """Resets the models for a run that differs only in its seed.
@@ -309,12 +325,11 @@ class PreparedModels:
         """
         fresh = make_model(config, dataset, config.training.precision)
         # With random states of layers, which are no weights.
-        variables = [
-            *self.trained.variables,
-            *self.trained.optimizer.variables,
-        ]
+        variables = list(self.trained.variables)
+        variables += self.trained.optimizer.variables
         values = [*fresh.variables, *self.optimizer_start]
-        for variable, value in zip(variables, values, strict=True):
+        starts = zip(variables, values, strict=True)
+        for variable, value in starts:
             variable.assign(value)
         self.seed = config.training.seed
 
@@ -351,7 +366,12 @@ def prepare_models(
     _kept.clear()
 
     if models is None:
-        models = _make_models(config, dataset, strategy, reusable)
+        models = _make_models(
+            config,
+            dataset,
+            strategy,
+            reusable,
+        )
     else:
         models.restart(config, dataset)
     yield models
@@ -384,7 +404,9 @@ def _make_models(
             break
     else:
         traced = TracedModel(observed, dataset.space)
-    start = [variable.numpy() for variable in trained.optimizer.variables]
+    start = []
+    for variable in trained.optimizer.variables:
+        start.append(variable.numpy())
     return PreparedModels(
         trained=trained,
         traced=traced,
@@ -402,9 +424,11 @@ def is_shipped(config: RunConfig) -> bool:
     """Checks whether dataset, decoder and encoding of a run are tfcomp's."""
     flags = config.to_flags()
     for table in (DATASETS, MODELS, ENCODINGS):
-        target = table.get(str(flags[table.flag])).target
+        name = str(flags[table.flag])
+        target = table.get(name).target
         function = getattr(target, "func", target)
-        if not function.__module__.startswith("tfcomp."):
+        module = function.__module__
+        if not module.startswith("tfcomp."):
             return False
     return True
 
@@ -431,8 +455,9 @@ def check_saving(config: RunConfig, dataset: Dataset) -> None:
 
     try:
         with make_private_folder() as folder:
-            model.save(folder / MODEL_FILE)
-            keras.models.load_model(folder / MODEL_FILE)
+            file = folder / MODEL_FILE
+            model.save(file)
+            keras.models.load_model(file)
     except Exception as error:  # Keras has errors of many kinds
         if is_exhausted(error):
             raise
@@ -447,5 +472,6 @@ def _find_unsaved(model: keras.Model) -> tuple[str, Exception] | None:
             content = keras.saving.serialize_keras_object(layer)
             keras.saving.deserialize_keras_object(content)
         except Exception as error:  # of the user's class, too
-            return f"layer {layer.name!r} ({type(layer).__name__})", error
+            kind = type(layer).__name__
+            return f"layer {layer.name!r} ({kind})", error
     return None

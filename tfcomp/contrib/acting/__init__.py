@@ -46,7 +46,8 @@ def check_acting(config: RunConfig, dataset: Dataset) -> None:
     Raises:
         ConfigError: If a flag has a value that the decoder cannot take.
     """
-    if config.training.num_replicas > 1:
+    training = config.training
+    if training.num_replicas > 1:
         raise registry.refuse(config, "num_replicas", "must be at most 1")
 
     flags = config.to_flags()
@@ -54,9 +55,11 @@ def check_acting(config: RunConfig, dataset: Dataset) -> None:
         if flags[flag] != value:
             raise registry.refuse(config, flag, f"must be {value}")
 
-    if config.model.groups:
+    model = config.model
+    if model.groups:
         registry.check_groups(config, dataset)
-    parse_pose_terms(config.model.channels, dataset.image_shape[2])
+    colors = dataset.image_shape[2]
+    parse_pose_terms(model.channels, colors)
 
 
 def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
@@ -76,15 +79,17 @@ def parse_pose_terms(spec: str, colors: int) -> tuple[str, ...]:
         return tuple(possible)
 
     names = set(spec.split(","))
-    if not names <= set(possible):
+    if not names.issubset(possible):
         rule = f"must be all, or some of {', '.join(possible)}"
         raise ConfigError("channels", rule, spec)
-    return tuple(term for term in possible if term in names)
+    terms = [term for term in possible if term in names]
+    return tuple(terms)
 
 
 def list_background(dataset: Dataset) -> list[float]:
     """Returns the background, which the network has as a constant."""
-    return first_poses.find_background(dataset).tolist()
+    background = first_poses.find_background(dataset)
+    return background.tolist()
 
 
 @MODELS.register(
@@ -106,37 +111,46 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     from tfcomp.contrib.acting.canvas import Draw
 
     model = config.model
+    space = dataset.space
     colors = dataset.image_shape[2]
-    spec = model.groups or "+".join(dataset.space.names)
-    groups = parse_groups(spec, dataset.space)
+    spec = model.groups or "+".join(space.names)
+    groups = parse_groups(spec, space)
     terms = parse_pose_terms(model.channels, colors)
 
     factors = registry.make_input(dataset)
-    encoding = registry.make_encoding(config, dataset.space)
+    encoding = registry.make_encoding(config, space)
     background = first_poses.find_background(dataset)
 
     # Moments of an image tell the pose of its object if it has a single one.
     is_single = len(groups) == 1
     starts = None
     if is_single:
-        starts = first_poses.find_starts(dataset, encoding, background, terms)
+        starts = first_poses.find_starts(
+            dataset,
+            encoding,
+            background,
+            terms,
+        )
 
     poses = []
-    codes = encoding.split(encoding(factors))
+    code = encoding(factors)
+    codes = encoding.split(code)
     for number, group in enumerate(groups):
         transforms = _make_transforms(
             config,
-            factors=[dataset.space.factors[column] for column in group],
+            factors=[space.factors[column] for column in group],
             number=number,
             channels=terms,
             colors=colors,
             starts=starts,
         )
-        units = _join_units([codes[column] for column in group], number)
+        group_codes = [codes[column] for column in group]
+        units = _join_units(group_codes, number)
         poses.append(transforms(units))
 
     # White on gray could be gray: there, brightness is learned as a color.
-    is_white = is_single and colors == 1 and dataset.ground is not None
+    is_gray = colors == 1 and dataset.ground is not None
+    is_white = is_single and is_gray
     draw = Draw(
         dataset.image_shape,
         background=background.tolist(),
@@ -144,11 +158,13 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    image = draw(registry.stack_groups(poses, "stage_0"))
+    objects = registry.stack_groups(poses, "stage_0")
+    image = draw(objects)
 
+    num_steps = _count_steps(config, dataset)
     acting = ActingModel(factors, image)
     acting.plan(
-        steps=_count_steps(config, dataset),
+        steps=num_steps,
         shrink=model.shrink,
         price=model.channel_price,
     )
@@ -177,8 +193,9 @@ def _make_transforms(
     """
     from tfcomp.contrib.acting.transforms import FactorTransforms
 
+    descriptions = [_describe(factor) for factor in factors]
     return FactorTransforms(
-        [_describe(factor) for factor in factors],
+        descriptions,
         candidates=config.model.candidates,
         seed=[config.training.seed, number],
         dtype="float32",

@@ -8,7 +8,6 @@ the pose terms of a factor towards their mean (the proximal step of a group
 penalty). The remaining terms are then trained without it.
 """
 
-import math
 from typing import NamedTuple
 
 import keras
@@ -49,7 +48,12 @@ class Plan(NamedTuple):
 class ActingModel(keras.Model):
     """A functional model that trains its candidates side by side."""
 
-    def plan(self, steps: int, shrink: float, price: float) -> None:
+    def plan(
+        self,
+        steps: int,
+        shrink: float,
+        price: float,
+    ) -> None:
         """Sets the number of steps and the weights of pose terms.
 
         Args:
@@ -57,32 +61,43 @@ class ActingModel(keras.Model):
             shrink: `--shrink`.
             price: `--channel_price`.
         """
-        acts = [x for x in self.layers if isinstance(x, FactorTransforms)]
+        acts = []
+        for layer in self.layers:
+            if isinstance(layer, FactorTransforms):
+                acts.append(layer)
         units = [layer.input for layer in acts]
+        factors = self.inputs[0]
+        codes = keras.Model(factors, units)
         self._plan = Plan(
             steps=steps,
             shrink=shrink,
             price=price,
             acts=tuple(acts),
-            codes=keras.Model(self.inputs[0], units),
+            codes=codes,
             draw=self.get_layer("image"),
         )
 
     def train_step(self, data: tuple) -> dict[str, tf.Tensor]:
-        """Takes a step of Adam, then one of shrinking."""
-        factors, images, _ = keras.utils.unpack_x_y_sample_weight(data)
+        """Takes a step of Adam, then one of shrinking.
+
+        Args:
+            data: A batch: factors [n, F] and images [n, H, W, C].
+        """
+        batch = keras.utils.unpack_x_y_sample_weight(data)
+        factors, images, _ = batch
         plan = self._plan
-        step = self.optimizer.iterations
-        done = tf.cast(step, tf.float32) / float(plan.steps)
+        step = tf.cast(self.optimizer.iterations, tf.float32)
+        done = step / float(plan.steps)
         is_early = done < HALVING
 
         # Early on, images are blurred, and subpixels would change nothing.
-        every = tf.range(plan.acts[0].candidates)
-        left = tf.cast(plan.acts[0].left, tf.int32)
+        state = plan.acts[0]
+        candidates = tf.range(state.candidates)
+        left = tf.cast(state.left, tf.int32)
         errors, gradients = tf.cond(
             is_early,
             lambda: self._differentiate(
-                every,
+                candidates,
                 factors,
                 images,
                 done,
@@ -106,7 +121,8 @@ class ActingModel(keras.Model):
     def _shrink(self, done: tf.Tensor) -> None:
         """Shrinks pose terms at a share of the training."""
         start, full, end = SHRINKING
-        rate = tf.convert_to_tensor(self.optimizer.learning_rate)
+        learning_rate = self.optimizer.learning_rate
+        rate = tf.convert_to_tensor(learning_rate)
         rising = (done - start) / (full - start)
         rising = tf.clip_by_value(rising, 0.0, 1.0)
         amount = rate * self._plan.shrink * rising
@@ -138,33 +154,42 @@ class ActingModel(keras.Model):
             unconnected_gradients="zero",
         )
 
+        state = self._plan.acts[0]
         errors = tf.tensor_scatter_nd_update(
-            tf.convert_to_tensor(self._plan.acts[0].errors),
+            tf.convert_to_tensor(state.errors),
             candidates[:, None],
             errors,
         )
-        return errors, [tf.convert_to_tensor(g) for g in gradients]
+        tensors = []
+        for gradient in gradients:
+            tensors.append(tf.convert_to_tensor(gradient))
+        return errors, tensors
 
     def _choose(self, errors: tf.Tensor, is_early: tf.Tensor) -> tf.Tensor:
         """Updates running errors [R]; returns the chosen candidate's one."""
         acts = self._plan.acts
         state = acts[0]
         before = tf.convert_to_tensor(state.errors)
-        running = before + (1 - MEMORY) * (errors - before)
+        change = errors - before
+        running = before + (1 - MEMORY) * change
 
-        used = tf.add_n([layer.count_terms() for layer in acts])
+        counts = [layer.count_terms() for layer in acts]
+        used = tf.add_n(counts)
         length = running + self._plan.price * used
         left = tf.cast(state.left, tf.int32)
         best = tf.math.top_k(-length, left.shape[0])
         left = tf.where(is_early, best.indices, left)
-        shortest = tf.argmin(tf.gather(length, left))
-        chosen = tf.gather(left, shortest)
+        left_lengths = tf.gather(length, left)
+        shortest = tf.argmin(left_lengths)
+        candidate = tf.gather(left, shortest)
 
         state.errors.assign(running)
-        state.left.assign(tf.cast(left, tf.float32))
+        left_numbers = tf.cast(left, tf.float32)
+        state.left.assign(left_numbers)
         for layer in acts:
-            layer.chosen.assign(tf.cast(chosen, tf.float32))
-        return tf.gather(running, chosen)
+            number = tf.cast(candidate, tf.float32)
+            layer.chosen.assign(number)
+        return tf.gather(running, candidate)
 
     def _measure_errors(
         self,
@@ -184,23 +209,34 @@ class ActingModel(keras.Model):
             subpixels: Samples along a side of a pixel; None takes the layer's.
         """
         plan = self._plan
-        codes = keras.tree.flatten(plan.codes(factors))
+        codes = plan.codes(factors)
+        codes = keras.tree.flatten(codes)
+        coded_acts = zip(plan.acts, codes, strict=True)
         poses = []
-        for layer, code in zip(plan.acts, codes, strict=True):
-            poses.append(layer.act(code, candidates))
+        for layer, code in coded_acts:
+            pose = layer.act(code, candidates)
+            poses.append(pose)
         objects = tf.stack(poses, axis=2)  # [R, n, G, D]
         depths = objects.shape[2:]
-        images = plan.draw.call(tf.reshape(objects, (-1, *depths)), subpixels)
+        flat = tf.reshape(objects, (-1, *depths))
+        images = plan.draw.call(flat, subpixels)
 
-        side = min(truth.shape[1:3])
-        width = BLUR * side * (1 - done / SHARP)
-        background = tf.constant(plan.draw.background, tf.float32)
-        images = canvas.blur(images - background, width)
-        truth = canvas.blur(truth - background, width)
+        rows, columns, channels = truth.shape[1:]
+        side = min(rows, columns)
+        blurred = 1 - done / SHARP
+        width = BLUR * side * blurred
+        background = plan.draw.background
+        background = tf.constant(background, tf.float32)
+        contrast = images - background
+        images = canvas.blur(contrast, width)
+        true_contrast = truth - background
+        truth = canvas.blur(true_contrast, width)
 
-        pixels = math.prod(truth.shape[1:])
-        count, batch = tf.unstack(tf.shape(objects)[:2])
-        images = tf.reshape(images, (count, batch, pixels))
+        pixels = rows * columns * channels
+        sizes = tf.shape(objects)
+        count, batch = tf.unstack(sizes[:2])
+        stack_shape = (count, batch, pixels)
+        images = tf.reshape(images, stack_shape)
         truth = tf.reshape(truth, (-1, pixels))
 
         power = tf.reduce_sum(
@@ -214,9 +250,14 @@ class ActingModel(keras.Model):
             keepdims=True,
         )
         best = match / (power + 1e-3)
-        brightness = tf.where(done < BRIGHT, best, 1.0)
+        is_corrected = done < BRIGHT
+        brightness = tf.where(is_corrected, best, 1.0)
         images = images * brightness
 
-        error = tf.reduce_sum((images - truth) ** 2, axis=-1)
-        blank = tf.reduce_sum(truth**2, axis=-1) + 1e-3
-        return tf.reduce_mean(error / blank, axis=1)
+        difference = images - truth
+        squares = difference**2
+        error = tf.reduce_sum(squares, axis=-1)
+        true_squares = truth**2
+        blank = tf.reduce_sum(true_squares, axis=-1)
+        ratio = error / (blank + 1e-3)
+        return tf.reduce_mean(ratio, axis=1)

@@ -60,27 +60,31 @@ def render_shares(
         Shares from 0 to 1, [n, rows, columns].
     """
     rows, columns = shape
-    pixels = tf.constant(make_pixels(rows, columns, subpixels))
-    x = pixels[:, 0] - pose[:, :1]  # [n, samples]
-    y = pixels[:, 1] - pose[:, 1:2]
+    places = make_pixels(rows, columns, subpixels)
+    pixels = tf.constant(places)
+    center_x = pose[:, :1]
+    center_y = pose[:, 1:2]
     turn = pose[:, 2:3]
     log_size = pose[:, 3:]
+    x = pixels[:, 0] - center_x  # [n, samples]
+    y = pixels[:, 1] - center_y
 
     shrink = tf.exp(-log_size)
     cos = tf.cos(turn) * shrink
     sin = tf.sin(turn) * shrink
-    logits = sample(
-        canvas,
-        x=cos * x + sin * y,
-        y=cos * y - sin * x,
-    )
+    across = cos * x + sin * y
+    down = cos * y - sin * x
+    logits = sample(canvas, x=across, y=down)
 
     # Logits count pixels to an outline, so that edges of large objects are not
     # wider than edges of small ones.
-    logits = logits * tf.exp(log_size) / FIRST_SIZE
+    size = tf.exp(log_size)
+    logits = logits * size / FIRST_SIZE
     shares = tf.sigmoid(logits)
-    shares = tf.reshape(shares, (-1, rows, subpixels, columns, subpixels))
-    return tf.reduce_mean(shares, axis=(2, 4))
+    sizes = (-1, rows, subpixels, columns, subpixels)
+    shares = tf.reshape(shares, sizes)
+    samples = (2, 4)
+    return tf.reduce_mean(shares, axis=samples)
 
 
 def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -97,7 +101,8 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     side = canvas.shape[-1]
     margin = (1, 2)
     margins = [(0, 0), margin, margin]
-    padded = tf.pad(canvas - EMPTY, margins)
+    logits_over_empty = canvas - EMPTY
+    padded = tf.pad(logits_over_empty, margins)
 
     # The four neighbors of a place lie side by side: one lookup, and one sum
     # in its gradient.
@@ -111,10 +116,13 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     corners = tf.stack(neighbors, axis=-1)  # [n, K + 2, K + 2, 4]
 
     scale = (side - 1) / 2
-    right, column = _split((x + 1) * scale + 1, side)
-    up, row = _split((y + 1) * scale + 1, side)
+    across = (x + 1) * scale
+    along = (y + 1) * scale
+    right, column = _split(across + 1, side)
+    up, row = _split(along + 1, side)
     count = tf.shape(canvas)[0]
-    number = tf.range(count)[:, None]
+    number = tf.range(count)
+    number = number[:, None]
     place = number * last**2
     place += row * last
     place += column
@@ -129,16 +137,21 @@ def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         up * (1 - right),
         up * right,
     ]
-    weighted = logits * tf.stack(weights, axis=-1)
-    return tf.reduce_sum(weighted, axis=-1) + EMPTY
+    weight = tf.stack(weights, axis=-1)
+    weighted = logits * weight
+    total = tf.reduce_sum(weighted, axis=-1)
+    return total + EMPTY
 
 
 def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the part behind the comma, and the cell in a padded canvas."""
-    place = tf.clip_by_value(place, 0.0, side + 1.0)
+    last = side + 1.0
+    place = tf.clip_by_value(place, 0.0, last)
     cell = tf.floor(place)
-    fraction = place - tf.stop_gradient(cell)
-    return fraction, tf.cast(cell, tf.int32)
+    start = tf.stop_gradient(cell)
+    fraction = place - start
+    index = tf.cast(cell, tf.int32)
+    return fraction, index
 
 
 def compose(
@@ -158,11 +171,13 @@ def compose(
     """
     count = shares.shape[1]
     pixels = shares[:, :, :, :, None]
-    image = tf.zeros_like(pixels[:, 0]) + background
+    first = pixels[:, 0]
+    image = tf.zeros_like(first) + background
     for number in reversed(range(count)):
         share = pixels[:, number]
         color = colors[:, number, None, None, :]
-        image = image + share * (color - image)
+        change = color - image
+        image = image + share * change
     return image
 
 
@@ -184,11 +199,15 @@ def _make_kernel(count: int, width: tf.Tensor) -> tf.Tensor:
     """Returns what each of some pixels gives to each other, [count, count]."""
     width = tf.maximum(width, 0.1)
     places = tf.range(count, dtype=tf.float32)
-    distances = places[:, None] - places
-    squares = tf.square(distances / width)
+    others = places[:, None]
+    distances = others - places
+    steps = distances / width
+    squares = tf.square(steps)
     kernel = tf.exp(-0.5 * squares)
-    area = width * math.sqrt(2 * math.pi)
-    return kernel / tf.maximum(area, 1.0)
+    root = math.sqrt(2 * math.pi)
+    area = width * root
+    divisor = tf.maximum(area, 1.0)
+    return kernel / divisor
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -235,17 +254,23 @@ class Draw(keras.layers.Layer):
 
         groups, depth = inputs.shape[1:]
         objects = tf.reshape(inputs, (-1, depth))
-        templates = objects[:, 4 + colors :]
+        first_logit = 4 + colors
+        templates = objects[:, first_logit:]
+        canvases = tf.reshape(templates, (-1, CANVAS, CANVAS))
+        canvas_poses = objects[:, :4]
         shares = render_shares(
-            pose=objects[:, :4],
-            canvas=tf.reshape(templates, (-1, CANVAS, CANVAS)),
+            pose=canvas_poses,
+            canvas=canvases,
             shape=(rows, columns),
             subpixels=subpixels,
         )
-        shares = tf.reshape(shares, (-1, groups, rows, columns))
+        sizes = (-1, groups, rows, columns)
+        shares = tf.reshape(shares, sizes)
 
         background = tf.constant(self.background, tf.float32)
-        color = tf.sigmoid(inputs[:, :, 4 : 4 + colors])
+        color = inputs[:, :, 4:first_logit]
+        color = tf.sigmoid(color)
         if self.is_white:
-            color = tf.zeros_like(color) + (1.0 - background)
+            opposite = 1.0 - background
+            color = tf.zeros_like(color) + opposite
         return compose(shares, color, background)

@@ -5,7 +5,7 @@ object give the initial poses. Other poses differ between candidates.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,8 +59,11 @@ def find_starts(
     train = dataset.splits.train
     rows = choose_rows(len(train), MAX_MEASURED)
     images = dataset.render_training(rows)
-    codes = encoding.split(encoding(train[rows]))
-    codes = [np.asarray(code) for code in codes]
+    code = encoding(train[rows])
+    codes = []
+    for factor_code in encoding.split(code):
+        array = np.asarray(factor_code)
+        codes.append(array)
 
     starts = {}
     moments = measure_moments(images, background)
@@ -83,7 +86,8 @@ def find_background(dataset: Dataset) -> Array:
     step = count // 256 + 1
     rows = np.arange(0, count, step)
     images = dataset.render_training(rows)
-    return np.median(images.reshape(-1, colors), axis=0)
+    pixels = images.reshape(-1, colors)
+    return np.median(pixels, axis=0)
 
 
 def measure_moments(images: Array, background: Array) -> dict[str, Array]:
@@ -97,21 +101,29 @@ def measure_moments(images: Array, background: Array) -> dict[str, Array]:
         `x`, `y` in halves of the shorter side from the middle of the image, and
         `size`, each [n].
     """
-    distances = np.abs(images - background)
+    contrast = images - background
+    distances = np.abs(contrast)
     shares = distances.sum(axis=-1)
-    shares = shares / max(shares.max(), 1e-9)
-    mass = shares.sum(axis=(1, 2))
+    largest = max(shares.max(), 1e-9)
+    shares = shares / largest
+    pixels = (1, 2)
+    mass = shares.sum(axis=pixels)
     mass = np.maximum(mass, 1e-6)
 
     rows, columns = shares.shape[1:]
     side = min(rows, columns)
     across = list_places(columns, side)
     down = list_places(rows, side)
-    x = shares.sum(axis=1) @ across / mass
-    y = shares.sum(axis=2) @ down / mass
+    column_mass = shares.sum(axis=1)
+    row_mass = shares.sum(axis=2)
+    x = column_mass @ across / mass
+    y = row_mass @ down / mass
 
-    full = np.pi * (DISC * side / 2) ** 2  # pixels of a disc of size 1
-    size = 0.5 * np.log(mass / full)
+    radius = DISC * side / 2
+    full = np.pi * radius**2  # pixels of a disc of size 1
+    ratio = mass / full
+    log_mass = np.log(ratio)
+    size = 0.5 * log_mass
     return {
         "x": x,
         "y": y,
@@ -127,8 +139,11 @@ def list_places(count: int, side: int, subpixels: int = 1) -> Array:
         side: The pixels that are 2 long.
         subpixels: Samples for each pixel.
     """
-    middles = (np.arange(count * subpixels) + 0.5) / subpixels
-    return (middles - count / 2) * 2 / side
+    num_samples = count * subpixels
+    middles = np.arange(num_samples) + 0.5
+    middles = middles / subpixels
+    offsets = middles - count / 2
+    return offsets * 2 / side
 
 
 def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
@@ -140,29 +155,45 @@ def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
     """
     count = len(moment)
     mean = float(moment.mean())
-    numbers = range(min(len(codes), MAX_FACTORS))
-    best = Start(0.0, np.zeros(0))
+    deviations = moment - mean
+    best = Start(base=0.0, moves=np.zeros(0))
     lowest = np.inf
-    for size in range(len(numbers) + 1):
-        for subset in itertools.combinations(numbers, size):
-            parts = [np.ones((count, 1))]
-            for i in subset:
-                parts.append(codes[i])
-            table = np.concatenate(parts, axis=1)
-            weights, _, rank, _ = np.linalg.lstsq(
-                table,
-                moment - mean,
-                rcond=1e-6,
-            )
+    ones = np.ones((count, 1))
+    for subset in _list_subsets(len(codes)):
+        parts = [ones]
+        for i in subset:
+            parts.append(codes[i])
+        table = np.concatenate(parts, axis=1)
+        solution = np.linalg.lstsq(
+            table,
+            deviations,
+            rcond=1e-6,
+        )
+        weights, _, rank, _ = solution
 
-            rest = table @ weights - moment + mean
-            error = np.mean(rest**2)
-            bits = count * np.log(error + FLOOR**2)
-            bits += rank * np.log(count)
-            if bits < lowest - 1e-9:
-                best = _center(codes, subset, weights, mean)
-                lowest = bits
+        rest = table @ weights - moment + mean
+        error = np.mean(rest**2)
+        variance = error + FLOOR**2
+        fit_bits = count * np.log(variance)
+        factor_bits = rank * np.log(count)
+        bits = fit_bits + factor_bits
+        if bits < lowest - 1e-9:
+            best = _center(
+                codes,
+                subset,
+                weights,
+                mean,
+            )
+            lowest = bits
     return best
+
+
+def _list_subsets(num_factors: int) -> Iterator[tuple[int, ...]]:
+    """Lists sets of the first factors, the smallest first."""
+    most = min(num_factors, MAX_FACTORS)
+    numbers = range(most)
+    for size in range(len(numbers) + 1):
+        yield from itertools.combinations(numbers, size)
 
 
 def _center(
@@ -173,14 +204,18 @@ def _center(
 ) -> Start:
     """Moves the mean over the values of each factor to the common pose."""
     base = mean + float(weights[0])
-    moves = [np.zeros(code.shape[1]) for code in codes]
+    moves = []
+    for code in codes:
+        num_units = code.shape[1]
+        moves.append(np.zeros(num_units))
 
     start = 1
     for i in subset:
-        end = start + codes[i].shape[1]
+        end = start + len(moves[i])
         part = weights[start:end]
-        base = base + part.mean()
-        moves[i] = part - part.mean()
+        part_mean = part.mean()
+        base = base + part_mean
+        moves[i] = part - part_mean
         start = end
     return Start(base, np.concatenate(moves))
 
@@ -206,28 +241,39 @@ def sample_poses(
     Returns:
         Common numbers [R, 1, D], and numbers of all values [R, U, D].
     """
-    units = sum(factor[1] for factor in factors)
+    units = sum([factor[1] for factor in factors])
     base = np.zeros((count, 1, depth))
-    moves = NOISE * rng.normal(size=(count, units, depth))
+    size = (count, units, depth)
+    noise = rng.normal(size=size)
+    moves = NOISE * noise
 
     if term == "template":
-        squares = np.linspace(-1, 1, CANVAS) ** 2
-        disc = 3 - 8 * (squares[:, None] + squares)
-        noise = 0.1 * rng.normal(size=base.shape)
-        return base + disc.ravel() + noise, moves
+        places = np.linspace(-1, 1, CANVAS)
+        squares = places**2
+        squared_distances = squares[:, None] + squares
+        disc = 3 - 8 * squared_distances
+        base_noise = 0.1 * rng.normal(size=base.shape)
+        template = base + disc.ravel()
+        return template + base_noise, moves
     if term == "color":
         return base + 1.0, moves
     if start is not None:
-        return base + start.base, moves + start.moves[:, None]
+        start_moves = start.moves[:, None]
+        return base + start.base, moves + start_moves
 
     if term == "size":
         base = base + np.log(FIRST_SIZE)
     ramps = []
     for factor in factors:
-        ramp = _sample_ramp(term, factor, count, rng)
+        ramp = _sample_ramp(
+            term,
+            factor,
+            count,
+            rng,
+        )
         ramps.append(ramp)
-    moves = moves + np.concatenate(ramps, axis=1)
-    return base, moves
+    every_ramp = np.concatenate(ramps, axis=1)
+    return base, moves + every_ramp
 
 
 def _sample_ramp(
@@ -248,11 +294,16 @@ def _sample_ramp(
         return ramp
 
     # More steps than values, if these leave a part of the period out.
-    steps = cycle[0] if cycle else size
-    turn = 2 * np.pi * np.arange(size)[:, None] / steps
+    steps = size
+    if cycle:
+        (steps,) = cycle
+    numbers = np.arange(size)[:, None]
+    turn = 2 * np.pi * numbers / steps
     ways: Array = np.resize(WAYS, count)
     if count < len(WAYS):
         ways = np.resize(FEW_WAYS, count)
-    ways = rng.permutation(ways).reshape(count, 1, 1)
+    ways = rng.permutation(ways)
+    ways = ways.reshape(count, 1, 1)
     is_still = ways == 0
-    return np.where(is_still, ramp, ways * turn)
+    turned = ways * turn
+    return np.where(is_still, ramp, turned)

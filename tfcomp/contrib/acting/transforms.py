@@ -67,13 +67,19 @@ class FactorTransforms(keras.layers.Layer):
 
         # The matrix that takes means over the values of each factor.
         sizes = [factor[1] for factor in self.factors]
-        owner = np.repeat(np.arange(len(sizes)), sizes)
+        numbers = np.arange(len(sizes))
+        owner = np.repeat(numbers, sizes)
         is_same = owner[:, None] == owner
-        mean = is_same / is_same.sum(axis=1)  # [U, U]
+        counts = is_same.sum(axis=1)
+        mean = is_same / counts  # [U, U]
         self.mean = mean.astype(np.float32)
 
     def build(self, input_shape: tuple) -> None:
-        """Makes the poses of all candidates, and the terms that move them."""
+        """Makes the poses of all candidates, and the terms that move them.
+
+        Args:
+            input_shape: The shape of codes, `(batch, U)`.
+        """
         rng = np.random.default_rng(self.seed)
         self.base: dict[str, keras.Variable] = {}
         self.moves: dict[str, keras.Variable] = {}
@@ -92,24 +98,31 @@ class FactorTransforms(keras.layers.Layer):
                 rng=rng,
             )
             rate = RATES.get(term, 1.0)
-            self.base[term] = self._add(f"{term}_0", base / rate)
+            first_base = base / rate
+            self.base[term] = self._add(f"{term}_0", first_base)
             if term in self.channels:
-                self.moves[term] = self._add(term, moves / rate)
-                self.kept[term] = self._add_state(
-                    f"{term}_kept",
-                    np.ones_like(moves[:, :, :1]),
-                )
+                first_moves = moves / rate
+                is_kept = np.ones_like(moves[:, :, :1])
+                self.moves[term] = self._add(term, first_moves)
+                self.kept[term] = self._add_state(f"{term}_kept", is_kept)
 
         count = self.candidates
         num_left = math.ceil(count / LEFT)
-        self.chosen = self._add_state("chosen", np.zeros(()))
-        self.errors = self._add_state("errors", np.ones(count))
-        self.left = self._add_state("left", np.arange(num_left))
+        errors = np.ones(count)
+        left = np.arange(num_left)
+        nothing = np.zeros(())
+        self.chosen = self._add_state("chosen", nothing)
+        self.errors = self._add_state("errors", errors)
+        self.left = self._add_state("left", left)
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        """Sums the terms of the candidate that training has chosen."""
-        chosen = tf.cast(self.chosen, tf.int32)
-        return self.act(inputs, chosen)
+        """Sums the terms of the candidate that training has chosen.
+
+        Args:
+            inputs: Codes of the factors, [n, U].
+        """
+        candidate = tf.cast(self.chosen, tf.int32)
+        return self.act(inputs, candidate)
 
     def act(self, code: tf.Tensor, candidates: tf.Tensor) -> tf.Tensor:
         """Sums the terms of candidates.
@@ -123,18 +136,25 @@ class FactorTransforms(keras.layers.Layer):
         """
         parts = []
         for term in ORDER:
-            total = tf.gather(self.base[term], candidates)
+            base = self.base[term]
+            total = tf.gather(base, candidates)
             if term in self.moves:
-                moves = tf.gather(self.moves[term], candidates)
+                moves = self.moves[term]
+                moves = tf.gather(moves, candidates)
                 total += tf.matmul(code, moves)
             else:
                 count = tf.shape(code)[0]
                 total += tf.zeros((count, 1))
-            parts.append(total * RATES.get(term, 1.0))
+            rate = RATES.get(term, 1.0)
+            scaled = total * rate
+            parts.append(scaled)
         return tf.concat(parts, axis=-1)
 
     def spreads(self, term: str) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns how far the values of a factor are apart in a term.
+
+        Args:
+            term: One of the terms that move.
 
         Returns:
             The mean over the values of a factor, [R, U, D], the difference of
@@ -144,13 +164,17 @@ class FactorTransforms(keras.layers.Layer):
         moves = tf.convert_to_tensor(self.moves[term])
         mean = tf.matmul(self.mean, moves)
         rest = moves - mean
+        squares = tf.square(rest)
         squares = tf.reduce_mean(
-            tf.square(rest),
+            squares,
             axis=-1,
             keepdims=True,
         )
-        spread = tf.sqrt(tf.matmul(self.mean, squares))
-        return mean, rest, spread * RATES.get(term, 1.0)
+        means = tf.matmul(self.mean, squares)
+        spread = tf.sqrt(means)
+        rate = RATES.get(term, 1.0)
+        spread = spread * rate
+        return mean, rest, spread
 
     def shrink(self, amount: tf.Tensor, is_over: tf.Tensor) -> None:
         """Shrinks differences between the values of a factor.
@@ -161,55 +185,64 @@ class FactorTransforms(keras.layers.Layer):
         """
         for term, moves in self.moves.items():
             mean, rest, spread = self.spreads(term)
-            step = amount * SHRINK.get(term, 1.0)
-            share = step / tf.maximum(spread, 1e-9)
-            factor = tf.nn.relu(1.0 - share)
+            speed = SHRINK.get(term, 1.0)
+            step = amount * speed
+            least = tf.maximum(spread, 1e-9)
+            share = step / least
+            rest_share = 1.0 - share
+            factor = tf.nn.relu(rest_share)
 
             kept = tf.convert_to_tensor(self.kept[term])
             smallest = SPREAD.get(term, SMALLEST)
-            is_used = tf.cast(spread * factor > smallest, kept.dtype)
+            is_wide = spread * factor > smallest
+            is_used = tf.cast(is_wide, kept.dtype)
             kept = tf.where(is_over, kept, is_used)
 
             self.kept[term].assign(kept)
             factor = tf.where(is_over, kept, factor)
-            moves.assign(mean + rest * factor)
+            changed = mean + rest * factor
+            moves.assign(changed)
 
     def count_terms(self) -> tf.Tensor:
         """Returns the number of terms in use, of each candidate [R]."""
-        share = np.diag(self.mean)[:, None]
+        diagonal = np.diag(self.mean)
+        share = diagonal[:, None]
         counts = []
         for variable in self.kept.values():
             kept = tf.convert_to_tensor(variable)
-            count = tf.reduce_sum(kept * share, axis=(1, 2))
+            shares = kept * share
+            count = tf.reduce_sum(shares, axis=(1, 2))
             counts.append(count)
         return tf.add_n(counts)
 
     def measure_factors(self) -> dict[str, dict[str, float]]:
         """Returns the spread of each term in use, by factor."""
-        chosen = int(self.chosen.numpy())
+        candidate = int(self.chosen.numpy())
         factors: dict[str, dict[str, float]] = {}
         unit = 0  # the first one of the factor
         for name, size, *_ in self.factors:
-            factors[name] = {}
+            spreads_by_term = {}
             for term, kept in self.kept.items():
                 _, _, spreads = self.spreads(term)
-                spread = float(spreads[chosen, unit, 0])
-                is_wide = spread > SPREAD.get(term, SMALLEST)
-                if is_wide and kept[chosen, unit, 0] > 0:
-                    factors[name][term] = spread
+                spread = spreads[candidate, unit, 0]
+                spread = float(spread)
+                smallest = SPREAD.get(term, SMALLEST)
+                is_kept = kept[candidate, unit, 0] > 0
+                if is_kept and spread > smallest:
+                    spreads_by_term[term] = spread
+            factors[name] = spreads_by_term
             unit += size
         return factors
 
     def get_config(self) -> dict:
         """Describes the layer; its poses are weights."""
-        return {
-            **super().get_config(),
-            "factors": [list(factor) for factor in self.factors],
-            "channels": list(self.channels),
-            "candidates": self.candidates,
-            "colors": self.colors,
-            "seed": self.seed,
-        }
+        config = super().get_config()
+        config["factors"] = [list(factor) for factor in self.factors]
+        config["channels"] = list(self.channels)
+        config["candidates"] = self.candidates
+        config["colors"] = self.colors
+        config["seed"] = self.seed
+        return config
 
     def _add_state(self, name: str, start: Array) -> keras.Variable:
         """Adds a weight that is not trained."""
@@ -222,9 +255,10 @@ class FactorTransforms(keras.layers.Layer):
         trainable: bool = True,
     ) -> keras.Variable:
         """Adds a weight that starts as an array."""
+        initializer = keras.initializers.Constant(start)
         weight = self.add_weight(
             start.shape,
-            keras.initializers.Constant(start),
+            initializer,
             trainable=trainable,
             name=name,
         )

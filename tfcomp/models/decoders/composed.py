@@ -53,7 +53,8 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
                 activation="relu",
                 name=f"dense_{index}_{k}",
             )
-            hidden.append(dense(part))
+            activations = dense(part)
+            hidden.append(activations)
         stage = registry.stack_groups(hidden, f"stage_{index}")
         parts = keras.ops.unstack(stage, axis=1)  # its gradient is one stack
 
@@ -68,9 +69,19 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
     shape = (rows, columns, channels * rank)
     images = []
     for k, part in enumerate(parts):
-        images.append(_draw(part, shape, bias, name=f"drawn_{k}"))
+        image = _draw(
+            part,
+            shape,
+            bias,
+            name=f"drawn_{k}",
+        )
+        images.append(image)
 
-    num_masks = {"slots": count, "occlusion": count - 1}.get(method, 0)
+    num_masks = 0
+    if method == "slots":
+        num_masks = count
+    elif method == "occlusion":
+        num_masks = count - 1
     for k, part in enumerate(parts[:num_masks]):
         mask = _draw(
             part,
@@ -87,7 +98,8 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, compose(images), name=method)
+    image = compose(images)
+    return keras.Model(factors, image, name=method)
 
 
 def _draw(
@@ -97,10 +109,13 @@ def _draw(
     name: str,
 ) -> keras.KerasTensor:
     """Draws an image [n, *shape] by a linear layer that starts at a bias."""
+    initializer = keras.initializers.Constant(bias)
     dense = layers.Dense(
         math.prod(shape),
-        bias_initializer=keras.initializers.Constant(bias),
+        bias_initializer=initializer,
         dtype="float32",
         name=name,
     )
-    return layers.Reshape(shape, dtype="float32")(dense(hidden))
+    pixels = dense(hidden)
+    arrange = layers.Reshape(shape, dtype="float32")
+    return arrange(pixels)

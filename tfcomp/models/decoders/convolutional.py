@@ -15,7 +15,9 @@ FIRST_SIDE = 4  # pixels of the shorter side of a map that is doubled
 
 def _check_quarter(config: RunConfig, dataset: Dataset) -> None:
     rows, columns, _ = dataset.image_shape
-    if rows % 4 == 0 and columns % 4 == 0:
+    has_even_rows = rows % 4 == 0
+    has_even_columns = columns % 4 == 0
+    if has_even_rows and has_even_columns:
         return
     if dataset.size_flag == "grid_size":
         raise registry.refuse(config, "grid_size", "must be a multiple of 4")
@@ -63,7 +65,9 @@ def build_mlp(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, arrange(draw(hidden)), name="mlp")
+    pixels = draw(hidden)
+    image = arrange(pixels)
+    return keras.Model(factors, image, name="mlp")
 
 
 @MODELS.register(
@@ -76,10 +80,9 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     One transposed convolution draws the code on a quarter of the rows and
     columns of the image, two of stride 2 double that, the rest of `--depth`
-    keeps the size; each has a ReLU. A linear one makes the image.
-
-    It superposes images of single factors where training has holes (section
-    3.3): take `low_rank` for compositions that are held out.
+    keeps the size; each has a ReLU. A linear one makes the image. It superposes
+    images of single factors where training has holes (section 3.3): take
+    `low_rank` for compositions that are held out.
 
     Args:
         config: The run.
@@ -89,21 +92,29 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
     rows, columns, channels = dataset.image_shape
     factors, code = make_code(config, dataset)
 
-    units = layers.Reshape((1, 1, code.shape[-1]))(code)
+    num_units = code.shape[-1]
+    arrange = layers.Reshape((1, 1, num_units))
+    units = arrange(code)
+    quarter = (rows // 4, columns // 4)
     first = layers.Conv2DTranspose(
         width,
-        kernel_size=(rows // 4, columns // 4),
+        kernel_size=quarter,
         activation="relu",
         name="stage_0",
     )
     hidden = first(units)
 
-    for index in range(1, config.model.depth + 1):
-        is_doubling = index <= 2
+    depth = config.model.depth
+    for index in range(1, depth + 1):
+        kernel_size = 3
+        strides = 1
+        if index <= 2:  # it doubles rows and columns
+            kernel_size = 4
+            strides = 2
         convolve = layers.Conv2DTranspose(
             width,
-            kernel_size=4 if is_doubling else 3,
-            strides=2 if is_doubling else 1,
+            kernel_size=kernel_size,
+            strides=strides,
             padding="same",
             activation="relu",
             name=f"stage_{index}",
@@ -117,7 +128,8 @@ def build_cnn(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, draw(hidden), name="cnn")
+    image = draw(hidden)
+    return keras.Model(factors, image, name="cnn")
 
 
 @MODELS.register("rotation", check=_check_quarter)
@@ -137,15 +149,19 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
     rows, columns, channels = dataset.image_shape
     factors, code = make_code(config, dataset)
 
-    shape = (rows // 4, columns // 4, 2 * width)
+    quarter = (rows // 4, columns // 4)
+    shape = (*quarter, 2 * width)
     dense = layers.Dense(
         math.prod(shape),
         activation="relu",
         name="dense",
     )
-    hidden = layers.Reshape(shape, name="stage_0")(dense(code))
+    pixels = dense(code)
+    arrange = layers.Reshape(shape, name="stage_0")
+    hidden = arrange(pixels)
 
-    for index, filters in enumerate((2 * width, width), start=1):
+    sizes = [2 * width, width]
+    for index, filters in enumerate(sizes, start=1):
         double = layers.Conv2DTranspose(
             filters,
             kernel_size=4,
@@ -158,8 +174,10 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
             epsilon=1e-5,
             name=f"normalize_{index}",
         )
-        hidden = normalize(double(hidden))
-        hidden = layers.ReLU(name=f"stage_{index}")(hidden)
+        doubled = double(hidden)
+        normalized = normalize(doubled)
+        activate = layers.ReLU(name=f"stage_{index}")
+        hidden = activate(normalized)
 
     draw = layers.Conv2D(
         channels,
@@ -169,7 +187,8 @@ def build_rotation(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, draw(hidden), name="rotation")
+    image = draw(hidden)
+    return keras.Model(factors, image, name="rotation")
 
 
 @MODELS.register("broadcast")
@@ -198,8 +217,11 @@ def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
         positions="coordinates",
         name="broadcast",
     )
-    hidden = layers.ReLU(name="stage_0")(place(code))
-    for index in range(1, config.model.depth + 1):
+    placed = place(code)
+    activate = layers.ReLU(name="stage_0")
+    hidden = activate(placed)
+    depth = config.model.depth
+    for index in range(1, depth + 1):
         convolve = layers.Conv2D(
             width,
             kernel_size=3,
@@ -216,7 +238,8 @@ def build_broadcast(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, draw(hidden), name="broadcast")
+    image = draw(hidden)
+    return keras.Model(factors, image, name="broadcast")
 
 
 @MODELS.register("burgess")
@@ -240,17 +263,20 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     first_shape = (*first_size, channels[0])
 
     factors, hidden = make_code(config, dataset)
-    sizes = (4 * config.model.width, math.prod(first_shape))
-    for index, units in enumerate(sizes):
+    first_units = 4 * config.model.width
+    map_units = math.prod(first_shape)
+    for index, units in enumerate([first_units, map_units]):
         dense = layers.Dense(
             units,
             activation="relu",
             name=f"stage_{index}",
         )
         hidden = dense(hidden)
-    hidden = layers.Reshape(first_shape)(hidden)
+    arrange = layers.Reshape(first_shape)
+    hidden = arrange(hidden)
 
-    for index, filters in enumerate(channels[1:-1], start=2):
+    middle = channels[1:-1]
+    for index, filters in enumerate(middle, start=2):
         double = layers.Conv2DTranspose(
             filters,
             kernel_size=4,
@@ -272,15 +298,19 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     cropping = []
     for axis in (0, 1):
-        extra = drawn.shape[1 + axis] - dataset.image_shape[axis]
+        drawn_size = drawn.shape[1 + axis]
+        size = dataset.image_shape[axis]
+        extra = drawn_size - size
         before = extra // 2
-        cropping.append((before, extra - before))
+        after = extra - before
+        cropping.append((before, after))
     crop = layers.Cropping2D(
         cropping,
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, crop(drawn), name=config.model.model)
+    image = crop(drawn)
+    return keras.Model(factors, image, name=config.model.model)
 
 
 def list_doublings(
@@ -298,15 +328,17 @@ def list_doublings(
     """
     rows, columns, channels = dataset.image_shape
     shorter = min(rows, columns)
-    doublings = math.ceil(math.log2(shorter / FIRST_SIDE))
+    ratio = shorter / FIRST_SIDE
+    exponent = math.log2(ratio)
+    doublings = math.ceil(exponent)
     count = max(1, doublings)
-    first_size = [
-        math.ceil(rows / 2**count),
-        math.ceil(columns / 2**count),
-    ]
+    scale = 2**count
+    first_rows = math.ceil(rows / scale)
+    first_columns = math.ceil(columns / scale)
 
-    half = max(1, config.model.width // 2)
-    first = config.model.width
+    width = config.model.width
+    half = max(1, width // 2)
+    first = width
     if config.model.model == "burgess":
         first = half
     filters = [first]
@@ -314,4 +346,6 @@ def list_doublings(
         filters.append(first)
     for _ in range(count - 2):
         filters.append(half)
-    return first_size, [*filters, channels]
+    filters.append(channels)
+    first_size = [first_rows, first_columns]
+    return first_size, filters

@@ -15,7 +15,9 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.models import registry
 from tfcomp.models.registry import AXES, MODELS, count_convolution, keras
 
-_AXES_BY_CHOICE: dict[str, tuple[str, ...]] = {
+Axes = dict[str, tuple[str, ...]]
+
+_AXES_BY_CHOICE: Axes = {
     "find": AXES,
     "none": (),
     "rows": ("rows",),
@@ -25,18 +27,19 @@ _AXES_BY_CHOICE: dict[str, tuple[str, ...]] = {
 
 def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
     rows, columns, _ = dataset.image_shape
-    if config.model.rank > min(rows, columns):
+    model = config.model
+    if model.rank > min(rows, columns):
         size = f"the smaller side of {rows} x {columns} pixels"
         if dataset.size_flag == "grid_size":
             size = f"--grid_size={rows}"
         raise registry.refuse(config, "rank", f"must be at most {size}")
-    if config.model.encoding not in ("one_hot", "bump"):
+    if model.encoding not in ("one_hot", "bump"):
         raise registry.refuse(config, "encoding", "must be one_hot or bump")
-    if config.model.model == "hard_rendering":
-        parse_axes(config.model.axes, dataset.space)
+    if model.model == "hard_rendering":
+        parse_axes(model.axes, dataset.space)
 
 
-def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
+def parse_axes(spec: str, space: FactorSpace) -> Axes:
     """Parses `--axes`: `find`, or a choice of factors as `x:columns,y:rows`.
 
     Args:
@@ -50,10 +53,11 @@ def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
     Raises:
         ConfigError: If a factor or a choice is unknown.
     """
-    axes: dict[str, tuple[str, ...]] = {}
+    axes: Axes = {}
     for factor in space:
-        is_ordered = not (factor.categorical or factor.periodic)
-        axes[factor.name] = AXES if is_ordered else ()
+        axes[factor.name] = AXES
+        if factor.categorical or factor.periodic:  # without an order
+            axes[factor.name] = ()
     if spec == "find":
         return axes
 
@@ -72,7 +76,8 @@ def parse_axes(spec: str, space: FactorSpace) -> dict[str, tuple[str, ...]]:
 
 
 def _count_matrices(config: RunConfig) -> int:
-    return 2 * config.model.rank * config.data.grid_size**2
+    num_pixels = config.data.grid_size**2
+    return 2 * config.model.rank * num_pixels
 
 
 @MODELS.register(
@@ -88,12 +93,11 @@ def _count_matrices(config: RunConfig) -> int:
 def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     """The network of section 4.1 and appendix C, or our `hard_rendering`.
 
-    Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU
-    and a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more
-    makes the image. Factors with `--axes` have profiles instead of matrices.
-
-    Do not use it for factors whose values lie on no grid: every
-    value owns a matrix, and none lies between two.
+    Each factor's matrix is a channel of `stage_0`; `--depth` times a PReLU and
+    a 3 x 3 transposed convolution follow (`stage_1`, ...), and one more makes
+    the image. Factors with `--axes` have profiles instead of matrices. Do not
+    use it for factors whose values lie on no grid: every value owns a matrix,
+    and none lies between two.
 
     Args:
         config: The run.
@@ -104,7 +108,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     model = config.model
     space = dataset.space
-    axes: dict[str, tuple[str, ...]] = {}
+    axes: Axes = {}
     filters = len(space)
     if model.model == "hard_rendering":
         axes = parse_axes(model.axes, space)
@@ -117,16 +121,24 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
     else:
         encoding = registry.make_encoding(config, space)
     factors = registry.make_input(dataset)
-    parts = encoding.split(encoding(factors))
+    code = encoding(factors)
+    parts = encoding.split(code)
 
     penalties = _make_penalties(config)
     images = []
     for factor, part in zip(space, parts, strict=True):
+        factor_axes = axes.get(factor.name, ())
         embedding = _make_embedding(
-            config, dataset, factor, axes.get(factor.name, ()), penalties
+            config,
+            dataset,
+            factor,
+            factor_axes,
+            penalties,
         )
-        images.append(embedding(part))
-    hidden = pixels.Stack(name="stage_0")(images)  # [n, rows, columns, F]
+        image = embedding(part)
+        images.append(image)
+    stack = pixels.Stack(name="stage_0")
+    hidden = stack(images)  # [n, rows, columns, F]
 
     for index in range(1, model.depth + 1):
         hidden = pixels.convolve(
@@ -152,10 +164,11 @@ def _make_penalties(config: RunConfig) -> dict[str, Any]:
     model = config.model
     penalties: dict[str, Any] = {}
     if model.entropy_weight:
-        penalties["coefficient_regularizer"] = rendering.EntropyRegularizer(
+        entropy = rendering.EntropyRegularizer(
             model.entropy_weight,
             reduction=model.penalty_reduction,
         )
+        penalties["coefficient_regularizer"] = entropy
     if model.variance_weight:
         variance = rendering.VarianceRegularizer(
             model.variance_weight,
@@ -177,17 +190,19 @@ def _make_embedding(
     """Makes the layer with the images of a factor's values."""
     from tfcomp.models.forced_rendering import AxisEmbedding, LowRankEmbedding
 
+    inputs = "code"
+    if config.model.encoding == "one_hot":
+        inputs = "index"
     settings: dict[str, Any] = {
         "num_values": factor.size,
         "size": dataset.image_shape[:2],
-        "inputs": "index" if config.model.encoding == "one_hot" else "code",
+        "inputs": inputs,
         "name": f"embedding_{factor.name}",
     }
     if axes:
-        weight = config.model.axis_weight
         return AxisEmbedding(
             axes=axes,
-            group_weight=weight,
+            group_weight=config.model.axis_weight,
             **settings,
         )
     return LowRankEmbedding(

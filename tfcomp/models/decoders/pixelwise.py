@@ -15,9 +15,10 @@ MAX_TOKENS = 28 * 28  # if the patch is free
 
 def _check_sinusoids(config: RunConfig, dataset: Dataset) -> None:
     registry.check_groups(config, dataset)
-    if config.model.width % HEADS:
+    model = config.model
+    if model.width % HEADS:
         raise registry.refuse(config, "width", f"must be a multiple of {HEADS}")
-    if config.model.model == "transformer":
+    if model.model == "transformer":
         choose_patch(config, dataset)
 
 
@@ -36,18 +37,23 @@ def choose_patch(config: RunConfig, dataset: Dataset) -> int:
     """
     rows, columns, _ = dataset.image_shape
     side = math.gcd(rows, columns)
-    divisors = [d for d in range(1, side + 1) if side % d == 0]
+    divisors = []
+    for divisor in range(1, side + 1):
+        if side % divisor == 0:
+            divisors.append(divisor)
 
     patch_size = config.model.patch_size
     if patch_size in divisors:
         return patch_size
     if patch_size:
-        choices = ", ".join(map(str, divisors))
+        texts = [str(divisor) for divisor in divisors]
+        choices = ", ".join(texts)
         rule = f"must be 0, or one of {choices}"
         raise ConfigError("patch_size", rule, patch_size)
 
+    num_pixels = rows * columns
     for divisor in divisors:
-        num_tokens = rows * columns // divisor**2
+        num_tokens = num_pixels // divisor**2
         if num_tokens <= MAX_TOKENS:
             return divisor
     return side
@@ -72,7 +78,8 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
     rows, columns, channels = dataset.image_shape
     factors, code = registry.make_code(config, dataset)
 
-    hidden = layers.Dense(width, name="projection")(code)
+    project = layers.Dense(width, name="projection")
+    hidden = project(code)
     for index in range(config.model.depth):
         if index == 0:
             dense = PixelDense(
@@ -83,19 +90,22 @@ def build_coordinate(config: RunConfig, dataset: Dataset) -> keras.Model:
             )
         else:
             dense = layers.Dense(width, name=f"dense_{index}")
+        initializer = keras.initializers.Constant(0.25)
         prelu = layers.PReLU(
-            alpha_initializer=keras.initializers.Constant(0.25),
+            alpha_initializer=initializer,
             shared_axes=[1, 2, 3],
             name=f"stage_{index}",
         )
-        hidden = prelu(dense(hidden))
+        linear = dense(hidden)
+        hidden = prelu(linear)
 
     draw = layers.Dense(
         channels,
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, draw(hidden), name="coordinate")
+    image = draw(hidden)
+    return keras.Model(factors, image, name="coordinate")
 
 
 @MODELS.register("film", check=_check_sinusoids)
@@ -118,11 +128,12 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
     rows, columns, channels = dataset.image_shape
     factors, code = registry.make_code(config, dataset)
 
-    hidden = PixelTable(
+    place = PixelTable(
         (rows, columns),
         units=width,
         name="places",
-    )(code)
+    )
+    hidden = place(code)
     for index in range(config.model.depth):
         convolve = layers.Conv2D(
             width,
@@ -131,15 +142,18 @@ def build_film(config: RunConfig, dataset: Dataset) -> keras.Model:
             name=f"convolution_{index}",
         )
         hidden = convolve(hidden)
-        modulation = layers.Dense(2 * width, name=f"film_{index}")(code)
-        hidden = Modulate(name=f"stage_{index}")([hidden, modulation])
+        make_modulation = layers.Dense(2 * width, name=f"film_{index}")
+        modulation = make_modulation(code)
+        modulate = Modulate(name=f"stage_{index}")
+        hidden = modulate([hidden, modulation])
 
     draw = layers.Dense(
         channels,
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, draw(hidden), name="film")
+    image = draw(hidden)
+    return keras.Model(factors, image, name="film")
 
 
 @MODELS.register("attention", check=_check_sinusoids)
@@ -169,8 +183,9 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     tokens = []
     for index, code in enumerate(codes):
-        token = layers.Dense(model.width, name=f"token_{index}")
-        tokens.append(token(code))
+        make_token = layers.Dense(model.width, name=f"token_{index}")
+        token = make_token(code)
+        tokens.append(token)
     stacked = registry.stack_groups(tokens, "stage_0")
 
     attend = CrossAttention(
@@ -192,7 +207,8 @@ def build_attention(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, draw(hidden), name="attention")
+    image = draw(hidden)
+    return keras.Model(factors, image, name="attention")
 
 
 @MODELS.register("transformer", check=_check_sinusoids)
@@ -220,10 +236,15 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     across = columns // side
 
     factors, code = registry.make_code(config, dataset)
-    hidden = layers.Dense(width, name="projection")(code)
-    hidden = PixelSum((down, across), name="placed")(hidden)
-    hidden = layers.Reshape((down * across, width), name="stage_0")(hidden)
-    for index in range(1, config.model.depth + 1):
+    num_tokens = down * across
+    project = layers.Dense(width, name="projection")
+    place = PixelSum((down, across), name="placed")
+    flatten = layers.Reshape((num_tokens, width), name="stage_0")
+    hidden = project(code)
+    hidden = place(hidden)
+    hidden = flatten(hidden)
+    depth = config.model.depth
+    for index in range(1, depth + 1):
         hidden = _add_encoder_layer(hidden, index)
 
     draw = layers.Dense(
@@ -233,16 +254,19 @@ def build_transformer(config: RunConfig, dataset: Dataset) -> keras.Model:
     )
     pixels = draw(hidden)
     if side > 1:
-        shape = (down, across, side, side, channels)
-        split = layers.Reshape(shape, dtype="float32")
-        arrange = layers.Permute((1, 3, 2, 4, 5), dtype="float32")
-        pixels = arrange(split(pixels))
-    image = layers.Reshape(
+        patches = (down, across, side, side, channels)
+        order = (1, 3, 2, 4, 5)
+        split = layers.Reshape(patches, dtype="float32")
+        arrange = layers.Permute(order, dtype="float32")
+        pixels = split(pixels)
+        pixels = arrange(pixels)
+    shape = layers.Reshape(
         dataset.image_shape,
         dtype="float32",
         name="image",
     )
-    return keras.Model(factors, image(pixels), name="transformer")
+    image = shape(pixels)
+    return keras.Model(factors, image, name="transformer")
 
 
 def _add_encoder_layer(
@@ -256,12 +280,17 @@ def _add_encoder_layer(
         key_dim=width // HEADS,
         name=f"attention_{index}",
     )
-    attended = layers.Add()([tokens, attend(tokens, tokens)])
-    attended = layers.LayerNormalization(epsilon=1e-5)(attended)
+    answers = attend(tokens, tokens)
+    add = layers.Add()
+    attended = add([tokens, answers])
+    normalize = layers.LayerNormalization(epsilon=1e-5)
+    attended = normalize(attended)
 
     expand = layers.Dense(4 * width, activation="relu")
     hidden = expand(attended)
-    hidden = layers.Dense(width)(hidden)
-    hidden = layers.Add()([attended, hidden])
+    reduce = layers.Dense(width)
+    hidden = reduce(hidden)
+    add = layers.Add()
+    hidden = add([attended, hidden])
     normalize = layers.LayerNormalization(epsilon=1e-5, name=f"stage_{index}")
     return normalize(hidden)
