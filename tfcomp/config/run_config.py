@@ -122,6 +122,15 @@ class DataConfig(Settings):
         "Dataset table: columns that are factors, as shape,x or x:continuous; "
         "by default all. Images of a combination differ in the other columns.",
     )
+    ignore: str = setting(
+        "", "Dataset table: columns that are left out, as id,path."
+    )
+    image_size: int = non_negative(
+        0,
+        "Dataset table: scale all images to this number of rows and columns; "
+        "0 leaves them as they are.",
+        maximum=4096,
+    )
     correlation: str = setting(
         "",
         "Correlate factors in training: a,b:0.4 draws images with a weight of "

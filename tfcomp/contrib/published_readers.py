@@ -17,14 +17,15 @@ from numpy import ndarray as Array
 
 from tfcomp.config.hashes import TFDS, list_files
 from tfcomp.config.process import quiet_startup
-from tfcomp.datasets.factor_table import FactorTable, allocate
+from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.materialized import check_features
+from tfcomp.datasets.pictures import allocate
 from tfcomp.datasets.published import (
     PUBLISHED,
     describe_published,
     register_published,
 )
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.table_readers import (
     FOLDER_READERS,
     LAYOUTS,
