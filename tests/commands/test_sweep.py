@@ -308,7 +308,7 @@ def test_tables_of_a_shard_have_what_is_finished(
     assert start(DEPTHS, "--seeds=2", "--shard=1/4") == 0
     statuses = ["finished", "damaged", "failed", "missing"]
     assert read_statuses() == statuses
-    damaged = files.read_csv(FOLDER / "trials.csv")[1]
+    damaged = read()[1]
     assert "no scores" in damaged["reason"]
     assert f"left out: {damaged['trial']}" in capsys.readouterr().err
 

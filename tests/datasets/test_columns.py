@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import tfcomp
 from tests.datasets.own_tables import load
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.hashes import hash_data
+from tfcomp.datasets import pictures, table_readers
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import read_table
@@ -293,7 +295,7 @@ def test_levels_in_quotes(spec: str, names: set[str]) -> None:
 @pytest.mark.parametrize("spec", ["kind:R&B", "kind:rock,pop"])
 def test_quotes_are_asked_for(spec: str) -> None:
     space = read_frame(COLUMNS).space
-    with pytest.raises(ConfigError, match="'R&B'"):
+    with pytest.raises(ConfigError, match="'R&B'|quotes"):
         parse_region(spec, space)
 
 
@@ -367,3 +369,56 @@ def test_pictures_of_several_sizes_are_scaled(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="5.png .*--image_size"):
         load(tmp_path)
     assert load(tmp_path, "--image_size=4").image_shape == (4, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("write", "size"),
+    [
+        (write_csv, 0),
+        (write_h5, 0),
+        (write_shards, 0),
+        (write_npz, 3),
+    ],
+)
+def test_large_images_are_mapped_to_a_file(
+    write: Write,
+    size: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They have the bits of images in memory."""
+    path = write(tmp_path, pd.DataFrame(COLUMNS))
+    expected = read_table(str(path), image_size=size)
+    monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(table_readers, "MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(pictures, "PART", 10)
+
+    table = read_table(str(path), image_size=size)
+
+    assert isinstance(table.images, np.memmap)
+    assert "not in memory" in table.notes[0]
+    for _ in range(2):  # its pages are read again
+        drawn = table.draw(table.points)
+        assert_array_equal(drawn, expected.draw(table.points))
+
+
+def test_a_full_disk_leaves_images_in_memory(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
+    path = write_parquet(tmp_path, pd.DataFrame(COLUMNS))
+    usage = shutil.disk_usage(tmp_path)._replace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    table = read_table(str(path))
+    assert not isinstance(table.images, np.memmap)
+    assert "held in memory" in table.notes[0]
+
+
+def test_what_a_user_writes_into_a_mapped_copy_stays(tmp_path: Path) -> None:
+    np.save(tmp_path / "images.npy", np.zeros((COUNT, 6, 5), np.uint8))
+    images = np.load(tmp_path / "images.npy", mmap_mode="c")
+    images[:] = PIXELS
+    table = tfcomp.FactorTable(images, COLUMNS)
+    table.draw(table.points)
+    assert_array_equal(images, PIXELS)

@@ -19,7 +19,7 @@ from tfcomp.config.hashes import TFDS, list_files
 from tfcomp.config.process import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.materialized import check_features
-from tfcomp.datasets.pictures import allocate
+from tfcomp.datasets.pictures import allocate, release_memory
 from tfcomp.datasets.published import (
     PUBLISHED,
     describe_published,
@@ -319,6 +319,7 @@ def _read_images(builder: Any, count: int) -> Array:
     for batch in _read_batches(builder, ["image"]):
         end = start + len(batch["image"])
         images[start:end] = batch["image"]
+        release_memory(images)
         start = end
     return images
 

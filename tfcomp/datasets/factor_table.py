@@ -23,7 +23,12 @@ from tfcomp.datasets.factors import (
     make_keys,
     number_rows,
 )
-from tfcomp.datasets.pictures import check_bytes
+from tfcomp.datasets.pictures import (
+    PART,
+    check_bytes,
+    describe_storage,
+    release_memory,
+)
 from tfcomp.datasets.table_columns import TableError, make_frame
 from tfcomp.datasets.table_factors import (
     Description,
@@ -199,6 +204,12 @@ class FactorTable:
     ) -> tuple[str, ...]:
         """Lists what is not a factor, and what must be known of factors."""
         notes = []
+        storage = ""
+        if self._images is not None:
+            storage = describe_storage(self._images)
+        if storage:
+            notes.append(storage)
+
         nuisance = []
         for name, given in columns.items():
             if name in self.space.names:
@@ -362,6 +373,7 @@ class FactorTable:
         """Returns images in float32 by their numbers, sorted by points."""
         rows = self._order[numbers]
         images = self.images[rows].astype(np.float32)
+        release_memory(self.images)
         images /= np.float32(self.scale)
         return images.reshape(-1, *self.image_shape)
 
@@ -480,8 +492,14 @@ def _choose_divisor(images: Array) -> float:
 
 def _find_limits(images: Array) -> tuple[float, float]:
     """Finds the smallest and largest pixel; all must be finite and differ."""
-    lowest = images.min(axis=0)
-    highest = images.max(axis=0)
+    lowest = images[0]
+    highest = images[0]
+    for start in range(0, len(images), PART):
+        part = images[start : start + PART]
+        lowest = np.minimum(lowest, part.min(axis=0))
+        highest = np.maximum(highest, part.max(axis=0))
+        release_memory(images)
+
     low = float(lowest.min())
     high = float(highest.max())
     if not np.isfinite([low, high]).all():

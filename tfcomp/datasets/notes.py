@@ -28,6 +28,7 @@ from tfcomp.storage.run_folder import select_scores
 CARD_FILE = "README.md"
 MAX_SHOWN = 4  # groups of values of a factor
 MAX_NAMES = 12  # names of levels
+MAX_ROWS = 20  # of a table of factors
 Numbers = Mapping[str, float | None]
 SUM = 0.99  # R^2 from which training images count as sums
 
@@ -153,22 +154,12 @@ def _describe_values(factor: Factor, kind: str) -> str:
 
 
 def format_factors(dataset: Dataset) -> str:
-    """Formats the table of `list_factors`; equal factors share a row."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for row in list_factors(dataset):
-        name, *cells = row.values()
-        groups.setdefault(tuple(cells), []).append(name)
+    """Formats the table of `list_factors`; of many factors, the ends."""
+    import pandas as pd
 
-    lines = [["factor", "kind", "values", "period", "unit"]]
-    for cells, names in groups.items():
-        lines.append([_list_groups(names), *cells])
-    columns = []
-    for title, *cells in zip(*lines, strict=True):
-        if any(cells):
-            width = max(map(len, [title, *cells]))
-            columns.append([cell.ljust(width) for cell in [title, *cells]])
-    texts = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
-    return "\n".join(texts)
+    table = pd.DataFrame(list_factors(dataset))
+    is_used = (table != "").any()
+    return table.loc[:, is_used].to_string(index=False, max_rows=MAX_ROWS)
 
 
 def describe_factors(dataset: Dataset) -> str:

@@ -2,7 +2,10 @@
 
 import io
 import math
+import mmap
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +18,9 @@ from numpy import ndarray as Array
 from tfcomp.config.process import count_memory
 from tfcomp.datasets.table_columns import TableError
 
+# Bytes of images above which they are mapped to a file.
+MAX_IN_MEMORY = 2**29
+PART = 1024  # images that are read at a time
 # Pillow also opens formats that start other programs (EPS).
 FORMATS = (
     "PNG",
@@ -36,18 +42,8 @@ class Pictures:
         read: Returns the picture of a number, [H, W] or [H, W, C].
     """
 
-    names: Sequence[str]
+    names: Sequence[object]
     read: Callable[[int], Array]
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __getitem__(self, number: int) -> Array:
-        return self.read(number)
-
-    def name(self, number: int) -> str:
-        """Names a picture in an error."""
-        return self.names[number]
 
 
 def open_files(folder: Path, names: Sequence[str], table: str) -> Pictures:
@@ -87,24 +83,31 @@ def load_images(images: Array | Pictures, size: int = 0) -> Array:
     Raises:
         TableError: If they differ in size or type, or exceed the memory.
     """
-    if isinstance(images, Array) and not size:
+    if not isinstance(images, Array):
+        return _decode_all(images, size)
+    if not size:
         return images
+    numbers = range(len(images))
+    return _decode_all(Pictures(numbers, images.__getitem__), size)
 
-    first = scale_image(images[0], size)
-    loaded = allocate((len(images), *first.shape), first.dtype)
-    for number in range(len(images)):
-        image = scale_image(images[number], size)
-        has_shape = image.shape == first.shape
-        if not has_shape or image.dtype != first.dtype:
-            name = images.names[number]  # arrays have one shape
+
+def _decode_all(pictures: Pictures, size: int) -> Array:
+    """Decodes and scales pictures into one array."""
+    first = scale_image(pictures.read(0), size)
+    count = len(pictures.names)
+    images = allocate((count, *first.shape), first.dtype)
+    for number in range(count):
+        image = scale_image(pictures.read(number), size)
+        if (image.shape, image.dtype) != (first.shape, first.dtype):
             rule = f"must all be {first.dtype} {list(first.shape)}"
+            name = pictures.names[number]
             got = f"{image.dtype} {list(image.shape)} in {name}"
-            hint = "--image_size=64 scales them"
-            if has_shape:
-                hint = "save all in one format"
+            hint = "of several sizes, --image_size=64 scales them"
             raise TableError("images", rule, f"{got} ({hint})")
-        loaded[number] = image
-    return loaded
+        images[number] = image
+        if number % PART == 0:
+            release_memory(images)
+    return images
 
 
 def scale_image(image: Array, size: int) -> Array:
@@ -170,18 +173,59 @@ def decode_picture(source: Path | bytes, name: str) -> Array:
 
 
 def allocate(shape: Sequence[int], dtype: Any) -> Array:
-    """Returns an empty array of images, if they fit into the memory.
+    """Returns an empty array of images, in memory or, if it is large, mapped.
+
+    A mapped array lies in a temporary file, which vanishes with the process.
 
     Args:
         shape: The shape of the array.
         dtype: The type of its numbers.
 
     Raises:
-        TableError: If the memory of this machine is too small.
+        TableError: If neither disk nor memory have room for it.
     """
     num_bytes = math.prod(shape) * dtype.itemsize
+    if num_bytes > MAX_IN_MEMORY:
+        folder = tempfile.gettempdir()
+        if shutil.disk_usage(folder).free > 2 * num_bytes:
+            with tempfile.TemporaryFile() as file:
+                return np.memmap(file, dtype, mode="w+", shape=tuple(shape))
     check_bytes("images", num_bytes)
     return np.empty(shape, dtype)
+
+
+def copy_parts(read: Callable[[slice], Array], like: Any) -> Array:
+    """Copies images that are too large to be read at once.
+
+    Args:
+        read: Returns the images of some rows.
+        like: Has their shape [n, ...] and type.
+    """
+    images = allocate(like.shape, like.dtype)
+    for start in range(0, len(images), PART):
+        rows = slice(start, start + PART)
+        images[rows] = read(rows)
+        release_memory(images)
+    return images
+
+
+def release_memory(images: Array) -> None:
+    """Lets pages of mapped images leave the memory; their file has them."""
+    # A copy on write would lose what was written.
+    is_shared = isinstance(images, np.memmap) and images.mode != "c"
+    can_release = hasattr(mmap, "MADV_DONTNEED")  # not on Windows
+    if is_shared and can_release and isinstance(images.base, mmap.mmap):
+        images.base.madvise(mmap.MADV_DONTNEED)
+
+
+def describe_storage(images: Array) -> str:
+    """Says where many images are; empty for few."""
+    if images.nbytes <= MAX_IN_MEMORY:
+        return ""
+    size = f"images: {images.nbytes >> 20:,} MB"
+    if isinstance(images, np.memmap):
+        return f"{size} in a file that is read in batches, not in memory"
+    return f"{size} are held in memory"
 
 
 def check_bytes(name: str, size: int, most: int | None = None) -> None:

@@ -27,7 +27,6 @@ from tfcomp.datasets.factors import Factor, FactorSpace, parse_groups
 # From factor values [n, F] to booleans [n].
 Predicate = Callable[[Array], Array]
 REGIONS = Registry("region")
-MAX_LISTED = 20  # names of levels in an error
 MAX_COMBINATIONS = 10**8  # of a space, if a random share is held out
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
@@ -260,13 +259,9 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
             raise ValueError("must name each factor once")
         intervals[name] = interval
     if not {*intervals} <= {*space.names}:
-        rule = f"must name factors among: {', '.join(space.names)}"
-        quoted = []
-        for factor in space:
-            quoted += [name for name in factor.names if needs_quotes(name)]
-        if quoted:
-            rule += f" (quote levels with , & or |, as '{quoted[0]}')"
-        raise ValueError(rule)
+        factors = ", ".join(space.names)
+        hint = "a level with , & or | stands in quotes"
+        raise ValueError(f"must name factors among: {factors} ({hint})")
 
     tests = []
     for name, interval in intervals.items():
@@ -525,20 +520,13 @@ def _test_classes(text: str, factor: Factor) -> Predicate:
     return test
 
 
-def needs_quotes(name: str) -> bool:
-    """Tells whether a region reads a level only in quotes."""
-    return any(separator in name for separator in _SEPARATORS)
-
-
 def _list_names(factor: Factor) -> str:
-    """Lists the first names of levels as regions read them, or by number."""
+    """Lists levels as regions read them; in quotes or by number if needed."""
     names = []
-    for place, name in enumerate(factor.names[:MAX_LISTED]):
-        if needs_quotes(name):
+    for place, name in enumerate(factor.names):
+        if not {*_SEPARATORS}.isdisjoint(name):
             name = f"'{name}' (#{place})"
         names.append(name)
-    if factor.size > MAX_LISTED:
-        names.append(f"{factor.size - MAX_LISTED:,} more")
     return ", ".join(names)
 
 

@@ -108,32 +108,23 @@ def _take_index(frame: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat([levels, columns], axis=1)
 
 
-def count_levels(cells: "pd.Series") -> int:
-    """Counts the distinct cells of a column that is no factor."""
-    return int(cells.astype(str).nunique())
-
-
-def number_cells(
-    cells: "pd.Series",
-    kind: str = "",
-    is_typed: bool = True,
-) -> Levels:
+def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
     """Numbers the levels of a column.
 
     Numbers are sorted, and equal ones but for rounding are one level. Names
     have the order of the rows, or of a frame's categories.
 
     Args:
-        cells: The column; its index names the rows in errors.
+        cells: The column; its index names the rows in errors. With the
+            attribute `UNTYPED`, all cells are text, of which some mean numbers.
         kind: The kind of the factor; `categorical` keeps 01 and 1 apart.
-        is_typed: False if all cells are text, of which some mean numbers.
 
     Raises:
         TableError: For a gap, and for text among numbers.
     """
     import pandas as pd
 
-    if not is_typed:
+    if cells.attrs.get(UNTYPED):
         cells = _find_type(cells, kind)
     cells = cells.infer_objects()
     _check_gaps(cells)

@@ -11,9 +11,7 @@ from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.table_columns import (
-    UNTYPED,
     TableError,
-    count_levels,
     number_cells,
     split_head,
 )
@@ -39,9 +37,7 @@ class Description:
         is_by_image: True for a value for each image, False for each level.
         unit: Unit of the values.
         size: The number of classes; 0 for those that occur.
-        numbers: Its classes [n], or cells that are not numbered yet.
-        has_cells: True for cells, a column of a data frame.
-        is_typed: False for cells that are all text, as of CSV.
+        numbers: Its classes [n], or cells (a pandas column) to be numbered.
     """
 
     name: str
@@ -51,15 +47,12 @@ class Description:
     is_by_image: bool
     unit: str
     size: int
-    numbers: Any = None
-    has_cells: bool = False
-    is_typed: bool = True
+    numbers: Any
 
     def count_levels(self) -> int:
-        """Counts the distinct values, of whatever they are."""
-        if self.has_cells:
-            return count_levels(self.numbers)
-        return len(np.unique(self.numbers))
+        """Counts the distinct values, whatever they are."""
+        texts = np.asarray(self.numbers).astype(str)
+        return len(np.unique(texts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +115,7 @@ def describe_columns(
     Raises:
         TableError: For a list of another length, and texts that are no names.
     """
+    is_array = isinstance(classes, Array)
     count = classes.shape[1]
     values = options["values"]
     is_by_image = getattr(values, "shape", None) == classes.shape
@@ -137,56 +131,32 @@ def describe_columns(
     descriptions: dict[str, Description] = {}
     left_out = set()
     for column in range(count):
-        name, kind = split_head(lists["names"][column])
+        given = {field: entries[column] for field, entries in lists.items()}
+        name, kind = split_head(given["names"])
         if name in ignore:
             left_out.add(name)
             continue
+
         _check_name(name, descriptions)
-        given = {field: lists[field][column] for field in lists}
-        given["kinds"] = given["kinds"] or kind
-        descriptions[name] = _describe_column(name, given, is_by_image)
-        _add_numbers(descriptions[name], classes, column)
+        unit = str(given["units"] or "")
+        _read_texts("names and units", [name, unit])
+        numbers = classes[:, column] if is_array else classes.iloc[:, column]
+        descriptions[name] = Description(
+            name=name,
+            kind=str(given["kinds"] or kind),
+            levels=_read_levels(name, given["levels"]),
+            values=_read_numbers(f"values of {name}", given["values"]),
+            is_by_image=is_by_image,
+            unit=unit,
+            size=_read_size(f"sizes of {name}", given["sizes"]),
+            numbers=numbers,
+        )
 
     unknown = sorted(set(ignore) - left_out)
     if unknown or not descriptions:
         rule = f"must be some of {', '.join([*left_out, *descriptions])}"
         raise TableError("ignore", rule, ", ".join(unknown) or "all")
     return descriptions
-
-
-def _describe_column(
-    name: str,
-    given: dict[str, Any],
-    is_by_image: bool,
-) -> Description:
-    """Checks the options of one column.
-
-    Args:
-        name: The name of the factor.
-        given: An entry of each list of options.
-        is_by_image: True for values of images.
-    """
-    unit = str(given["units"] or "")
-    _read_texts("names and units", [name, unit])
-    return Description(
-        name=name,
-        kind=str(given["kinds"] or ""),
-        levels=_read_levels(name, given["levels"]),
-        values=_read_numbers(f"values of {name}", given["values"]),
-        is_by_image=is_by_image,
-        unit=unit,
-        size=_read_size(f"sizes of {name}", given["sizes"]),
-    )
-
-
-def _add_numbers(given: Description, classes: Any, column: int) -> None:
-    """Adds a column of classes [n, F], or of a data frame."""
-    if isinstance(classes, Array):
-        given.numbers = classes[:, column]
-        return
-    given.numbers = classes.iloc[:, column]
-    given.has_cells = True
-    given.is_typed = not classes.attrs.get(UNTYPED)
 
 
 def _check_name(name: str, others: Collection[str]) -> None:
@@ -270,7 +240,7 @@ def make_factor(given: Description, bins: int) -> FactorColumn:
         TableError: If classes or the description break a rule.
     """
     kind, _, size = given.kind.partition(":")
-    if given.has_cells:
+    if not isinstance(given.numbers, Array):
         given = _number_cells(given, kind)
     if kind == "continuous":
         return _make_continuous(given, size or str(bins))
@@ -280,7 +250,7 @@ def make_factor(given: Description, bins: int) -> FactorColumn:
 def _number_cells(given: Description, kind: str) -> Description:
     """Numbers the cells of a column, which become its classes."""
     cells = given.numbers.rename(given.name)
-    levels = number_cells(cells, kind, given.is_typed)
+    levels = number_cells(cells, kind)
     names = _read_texts(f"levels of {given.name}", levels.names)
     return dataclasses.replace(
         given,

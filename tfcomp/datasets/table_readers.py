@@ -36,8 +36,10 @@ from tfcomp.config.hashes import (
 from tfcomp.config.plugins import Registry
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.pictures import (
+    MAX_IN_MEMORY,
     Pictures,
     check_bytes,
+    copy_parts,
     decode_picture,
     load_images,
     open_files,
@@ -172,6 +174,9 @@ def read_h5(path: str | Path) -> TableFile | FactorTable:
     def read(name: str, most: int | None = MAX_BYTES) -> Array:
         """Reads numbers or texts, of at most `most` bytes."""
         member = members[name]
+        is_number = member.dtype.kind in "buif"
+        if most is None and is_number and member.nbytes > MAX_IN_MEMORY:
+            return copy_parts(member.__getitem__, member)
         check_bytes(name, member.nbytes, most)
         if h5py.check_string_dtype(member.dtype):
             return np.asarray(member.asstr()[()], object)
@@ -325,12 +330,12 @@ def _read_csv(folder: Path, table: Path) -> TableFile:
     cells = read_cells(table)
     frame = drop_empty_rows(cells)
     picture_column = find_picture_column(frame)
+    listed = list(map(str, frame))
     heads = []
-    for head in frame:
+    for head in listed:
         is_index = head == "" or head.startswith("Unnamed:")  # of pandas
         if head != picture_column and not is_index:
             heads.append(head)
-    listed = list(frame)
     if frame.empty or not heads or listed.count(picture_column) != 1:
         rule = f"must have rows, one {PICTURE_HEADS[0]} and a column per factor"
         raise TableError(table.name, rule, ", ".join(listed)[:100])
@@ -436,5 +441,6 @@ def _name_labels(frame: "pd.DataFrame", label: str, names: list[str]) -> None:
         return
     numbers = frame[label]
     if numbers.isin(range(len(names))).all():
-        categories = pd.Categorical.from_codes(numbers.astype(int), names)
-        frame[label] = categories
+        categories = pd.Index(names)
+        codes = numbers.to_numpy(int)
+        frame[label] = pd.Categorical.from_codes(codes, categories)
