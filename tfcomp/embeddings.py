@@ -12,6 +12,7 @@ from typing import Any
 from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import start_tensorflow
+from tfcomp.config.settings import split_names
 from tfcomp.datasets.table_readers import read_embeddings
 from tfcomp.datasets.tables import explain_damage
 
@@ -22,6 +23,8 @@ SHOWN = (
 FLAGS = {
     "embeddings": ("", "The file, .npz."),
     "region": ("none", "Held-out combinations, as of tfcomp train."),
+    "factors": ("", "Columns that are factors, as of tfcomp train."),
+    "ignore": ("", "Columns that are left out, as of tfcomp train."),
     "eval_points": (4096, "Most combinations of geometry and pictures."),
     "output": ("", "Folder for the report; empty for none."),
 }
@@ -39,7 +42,11 @@ def score_file(settings: dict[str, Any]) -> int:
     if not path.endswith(".npz"):
         raise ConfigError("embeddings", "must name an .npz file", path)
     with explain_damage(path, "embeddings"):
-        table, layers = read_embeddings(path)
+        file, layers = read_embeddings(path)
+        table = file.make_table(
+            split_names(settings.pop("factors")),
+            split_names(settings.pop("ignore")),
+        )
     with start_tensorflow():
         from tfcomp.report.representations import evaluate_embeddings
     try:

@@ -35,7 +35,11 @@ def solve(settings: dict[str, Any]) -> int:
     orders = find_orders(dataset)
     facts, note = _find_facts(dataset)
     if as_json:
-        content = {"orders": orders, **facts}
+        content = {
+            "factors": notes.list_factors(dataset),
+            "orders": orders,
+            **facts,
+        }
         print(json.dumps(content, indent=2, allow_nan=False))
         return 0
 
@@ -47,6 +51,7 @@ def solve(settings: dict[str, Any]) -> int:
         f"{splits.all.is_ood.sum():,} of {len(splits.all):,} combinations, "
         f"{len(splits.train):,} training examples"
     )
+    print(notes.format_factors(dataset))
     for order, result in orders.items():
         print(_format_order(order, result))
 

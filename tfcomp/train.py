@@ -22,12 +22,18 @@ from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.config.run_flags import define_run_flags, make_flags, parse_config
+from tfcomp.config.run_flags import (
+    TYPED,
+    define_run_flags,
+    make_flags,
+    parse_config,
+)
 from tfcomp.datasets import Dataset, notes
 from tfcomp.models.registry import (
     AXES,
     check_config,
     check_parts,
+    describe_unused,
     limit_threads,
 )
 from tfcomp.report.verbalize import describe_baselines, describe_scores
@@ -79,6 +85,9 @@ def train(settings: dict[str, Any]) -> int:
     if writes_examples:
         return write_examples(config)
     dataset = check_run(config)
+    unused = describe_unused(config, settings[TYPED])
+    if unused:
+        print(unused)
     metrics = run_training(config, dataset)
     print(format_report(config, dataset, metrics))
     return 0

@@ -21,6 +21,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.storage.files import list_versions, read_json, write_text
 from tfcomp.sweeps.grid import list_scores, read_result
 from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.tables.read import print_left_out
 
 if TYPE_CHECKING:
     from kfp import dsl
@@ -153,7 +154,11 @@ def choose_setting(sweep: Sweep) -> DataFrame:
     by_setting = itertools.groupby(sweep.items, key=lambda trial: trial.setting)
     for _, group in by_setting:
         trials = list(group)
-        rows = [list_scores(read_result(trial)) for trial in trials]
+        rows = []
+        for trial in trials:
+            run, reasons = read_result(trial)
+            print_left_out(reasons)
+            rows.append(list_scores(run))
         scores = pd.DataFrame(rows, index=[str(trial.path) for trial in trials])
         if CHOOSE_BY in scores and scores[CHOOSE_BY].notna().all():
             settings.append(scores)

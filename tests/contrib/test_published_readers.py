@@ -20,7 +20,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import Registry
 from tfcomp.contrib import published_readers
 from tfcomp.datasets import parse_region, tables
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import read_table
 
 NORB_NAMES = ("category", "instance", "elevation", "azimuth", "lighting")

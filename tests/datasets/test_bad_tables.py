@@ -24,8 +24,9 @@ from tests.datasets.own_tables import (
 from tfcomp import train
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_readers import OPTIONS, read_h5, tabulate
+from tfcomp.datasets.table_columns import TableError
+from tfcomp.datasets.table_readers import OPTIONS
+from tfcomp.datasets.tables import read_table
 from tfcomp.models.registry import check_config
 
 UNIT = IMAGES / 255
@@ -219,13 +220,13 @@ def test_bad_factors(factor: str, word: str) -> None:
 def test_words_are_not_continuous(options: dict[str, Any]) -> None:
     colors = {"color": np.array(["red", "blue", "green", "red"])}
     with pytest.raises(TableError, match="numbers"):
-        tabulate(colors, **options)
+        tfcomp.FactorTable(None, colors, **options)
 
 
 def test_columns_of_other_lengths_are_named() -> None:
     columns = {"x": np.arange(6), "y": np.arange(5)}
     with pytest.raises(TableError) as error:
-        tabulate(columns)
+        tfcomp.FactorTable(None, columns)
     words = set(str(error.value).replace(",", "").split())
     assert {"x", "6", "y", "5"} <= words
 
@@ -233,8 +234,13 @@ def test_columns_of_other_lengths_are_named() -> None:
 def test_uneven_angles_need_their_period() -> None:
     angles = {"angle": np.array([0, 90, 270])}
     with pytest.raises(TableError, match="period"):
-        tabulate(angles, kinds=["periodic"])
-    assert tabulate(angles, kinds=["periodic:360"]).space["angle"].high == 360
+        tfcomp.FactorTable(None, angles, kinds=["periodic"])
+    assert (
+        tfcomp.FactorTable(None, angles, kinds=["periodic:360"])
+        .space["angle"]
+        .high
+        == 360
+    )
 
 
 @pytest.mark.parametrize(
@@ -292,7 +298,7 @@ def test_hdf5_that_leads_to_other_files(kind: str, tmp_path: Path) -> None:
             layout[:] = h5py.VirtualSource(other, "images", shape=shape)
             file.create_virtual_dataset("images", layout)
     with pytest.raises(TableError, match="file itself"):
-        read_h5(path)
+        read_table(str(path))
 
 
 def test_hdf5_with_two_names_of_an_array(tmp_path: Path) -> None:
@@ -302,7 +308,7 @@ def test_hdf5_with_two_names_of_an_array(tmp_path: Path) -> None:
         file["classes"] = CLASSES
         file["images"] = h5py.SoftLink("/pixels")
         file["dangling"] = h5py.SoftLink("/nowhere")
-    assert len(read_h5(path).points) == len(CLASSES)
+    assert len(read_table(str(path)).points) == len(CLASSES)
 
 
 TYPES = ("i1", "u8", "f2", "f8", "c16", "?", "S3", "U3", "M8[s]")

@@ -1,16 +1,20 @@
 """Cards of models: numbers, split, code that loads them."""
 
-import dataclasses
 import re
 
 import numpy as np
 import pytest
 
-from tests.datasets.own_tables import make_data
+from tests.datasets.own_tables import make_data, make_table
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, Factor, FactorSpace
-from tfcomp.datasets.notes import describe_factor, format_model_card
+from tfcomp.datasets import Dataset
+from tfcomp.datasets.notes import (
+    format_factors,
+    format_model_card,
+    list_factors,
+)
+from tfcomp.datasets.tables import make_table_dataset
 
 LINE = "smoke --grid_size=8 --region=square:3-4"
 METRICS = {
@@ -84,30 +88,46 @@ def test_a_sample_is_called_one() -> None:
     assert "sample of 50" in make_card("--eval_points=50")
 
 
-def test_factors_are_described() -> None:
-    periodic = Factor(
-        "angle",
-        4,
-        0,
-        360,
-        unit="deg",
-        periodic=True,
+def test_factors_are_listed() -> None:
+    """By kind, from a table and in the card."""
+    classes = np.argwhere(np.ones((2, 4, 3, 5)))
+    table = make_table(
+        classes,
+        names=["shape", "angle", "x", "dose"],
+        kinds=["categorical", "periodic:360", "ordered", "continuous:2"],
+        levels=[["l", "heart"], None, None, None],
+        units=["", "deg", "px", ""],
     )
-    names = ("l", "heart")
-    named = Factor(
-        "shape",
-        2,
-        0,
-        1,
-        categorical=True,
-        names=names,
-    )
-    assert describe_factor(periodic).startswith("angle: 4 values from 0 to 270")
-    assert describe_factor(named) == "shape: l, heart"
+    config = parse_config(["--dataset=table", "--region=none"])
+    dataset = make_table_dataset(config, table)
+
+    rows = [list(row.values()) for row in list_factors(dataset)]
+
+    assert rows == [
+        ["shape", "categorical", "l, heart", "", ""],
+        ["angle", "periodic", "4 values from 0 to 270", "360 = 0 deg", "deg"],
+        ["x", "ordered", "3 values from 0 to 2", "", "px"],
+        ["dose", "continuous", "0 to 4 in 2 bins", "", ""],
+    ]
+    card = make_card(dataset=dataset)
+    for row in rows:
+        assert f"| {' | '.join(row)} |" in card
+
+
+def test_a_table_of_many_factors_is_short() -> None:
+    classes = np.random.default_rng(0).integers(0, 2, (200, 40))
+    config = parse_config(["--dataset=table", "--region=none"])
+    dataset = make_table_dataset(config, make_table(classes))
+    text = format_factors(dataset)
+    assert len(text.splitlines()) < 30
+    assert "factor_0" in text
+    assert "factor_39" in text
+    assert "unit" not in text
 
 
 def test_a_factor_of_small_values() -> None:
-    space = FactorSpace((Factor("x", 3, 0.02, 0.04),))
-    dataset = dataclasses.replace(make_data(LINE), space=space)
-    card = make_card(dataset=dataset)
+    values = [[0.02, 0.03, 0.04]]
+    table = make_table(np.arange(3)[:, None], values=values, names=["x"])
+    config = parse_config(["--dataset=table", "--region=none"])
+    card = make_card(dataset=make_table_dataset(config, table))
     assert run_code(card)["factors"].tolist() == [[np.float32(0.02)]]

@@ -12,8 +12,8 @@ from tests.datasets.own_tables import write_folder, write_own
 from tfcomp import solvable
 from tfcomp.config.errors import RunError
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.notes import describe_factor
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.notes import describe_factors
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import read_table
 from tfcomp.metrics import interpolation, references
 from tfcomp.models.encodings import (
@@ -59,7 +59,7 @@ def test_the_period_is_told() -> None:
 
     assert NOTE in table.notes
     assert NOTE in report.dataset.notes
-    assert "180 = 0" in describe_factor(ORI)
+    assert "180 = 0" in describe_factors(report.dataset)
     assert "ori: periodic, 144 = 0" in make_table("periodic").notes
     turn = Factor(
         "turn",

@@ -18,7 +18,7 @@ from tfcomp.datasets.solvable import (
     certify_dataset,
     measure_coverage,
 )
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.views import make_map
 from tfcomp.metrics.references import score_certified
 

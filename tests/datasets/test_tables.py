@@ -29,8 +29,7 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.hashes import hash_data
 from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_readers import tabulate
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import (
     find_polarity,
     make_listed_region,
@@ -210,10 +209,10 @@ def test_categories_stay_apart(cells: list[str], tmp_path: Path) -> None:
 def test_values_that_differ_by_rounding_are_one() -> None:
     doses = np.array([1e-9, 1e-8, 1e-4, 1.0])
     for sign in (1, -1):
-        table = tabulate({"dose": sign * np.repeat(doses, 2)})
+        table = tfcomp.FactorTable(None, {"dose": sign * np.repeat(doses, 2)})
         assert table.space["dose"].size == 4
     rounded = np.array([0.1, 0.1 + 1e-9, 0.3, -1e-17, 0.0])
-    assert tabulate({"x": rounded}).space["x"].size == 3
+    assert tfcomp.FactorTable(None, {"x": rounded}).space["x"].size == 3
 
 
 @pytest.mark.parametrize("place", ["", "../images/"])

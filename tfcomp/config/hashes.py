@@ -27,6 +27,7 @@ _USED = "config statistics storage datasets models metrics training contrib"
 DECIDING = tuple(f"tfcomp.{name}" for name in _USED.split())
 TFDS = "tfds:"
 TABLES = (".csv", ".tsv")
+PACKS = (".mat", ".parquet")  # files of a folder that hold images themselves
 # Columns with the name of a picture, in small letters; the first one counts.
 PICTURE_HEADS = (
     "file",
@@ -164,7 +165,7 @@ def list_files(folder: Path, *endings: str) -> list[Path]:
 
 
 def read_cells(table: Path) -> "pd.DataFrame":
-    """Reads a table as text.
+    """Reads a table as text; its index has the lines of the file.
 
     Cells lose spaces at their ends, and heads have `_` for spaces. With
     semicolons between columns, decimal commas become points.
@@ -184,16 +185,22 @@ def read_cells(table: Path) -> "pd.DataFrame":
             encoding="utf-8-sig",
             dtype=str,
             keep_default_na=False,
-            index_col=False,
+            header=None,  # heads that occur twice stay as they are
         )
 
     frame = frame.fillna("")
     frame = frame.apply(lambda cells: cells.str.strip())
     if separator == ";":
         frame = frame.replace(r"^([+-]?\d*),(\d+)$", r"\1.\2", regex=True)
-    heads = frame.columns.str.strip()
-    frame.columns = heads.str.replace(" ", "_")
-    return frame
+    heads = frame.iloc[0].str.replace(" ", "_")
+    frame = frame.iloc[1:]
+    return frame.set_axis(list(heads), axis=1).set_axis(frame.index + 1)
+
+
+def drop_empty_rows(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Drops rows without any text, as a spreadsheet may write at its end."""
+    has_text = (frame != "").any(axis=1)
+    return frame[has_text]
 
 
 def find_picture_column(frame: "pd.DataFrame") -> str:
@@ -219,7 +226,7 @@ def _sample_file(path: str | Path) -> Iterator[bytes]:
 
 
 def _read_folder(folder: Path) -> Iterator[bytes]:
-    """Yields the content of tables and of their pictures, or of `.mat`."""
+    """Yields the content of tables and of their pictures, or of `PACKS`."""
     tables = list_files(folder, *TABLES)
     for table in tables:
         yield table.read_bytes()
@@ -229,7 +236,7 @@ def _read_folder(folder: Path) -> Iterator[bytes]:
 
     if tables:
         return
-    for file in list_files(folder, ".mat"):
+    for file in list_files(folder, *PACKS):
         yield file.name.encode()
         yield from _sample_file(file)
 
@@ -240,10 +247,12 @@ def _list_pictures(table: Path) -> list[Path]:
         frame = read_cells(table)
     except (ValueError, Warning):  # the reader says what is wrong
         return []
-    column = find_picture_column(frame)
-    if not column:
-        return []
-    return [table.parent / name for name in frame[column].tolist()]
+    pictures = []
+    is_name = frame.columns == find_picture_column(frame)
+    for name in frame.loc[:, is_name].to_numpy().ravel():
+        if name:
+            pictures.append(table.parent / name)
+    return pictures
 
 
 def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:

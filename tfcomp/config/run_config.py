@@ -25,6 +25,18 @@ LOCATION_FLAGS = (
     "pictures export keep_outputs"
 ).split()
 
+# Parts that read a flag, for `used_by`.
+_DIGITS = "rotated_digits"
+_TABLE = "table"
+_COMPOSED = "additive product low_rank_product occlusion slots"
+_RENDERED = "low_rank hard_rendering"
+_PIXELWISE = "coordinate film attention transformer"
+_DEEP = f"mlp cnn broadcast {_PIXELWISE} {_COMPOSED} {_RENDERED}"
+_WIDE = (
+    f"mlp cnn rotation broadcast burgess kim {_PIXELWISE} {_COMPOSED} "
+    "hard_rendering"
+)
+
 
 @dataclass(frozen=True)
 class DataConfig(Settings):
@@ -48,14 +60,20 @@ class DataConfig(Settings):
         "Pixels along a side, and values of x and y.",
         minimum=4,
         maximum=1024,
+        used_by="gaussian_bumps stripes rotated_digits sprites composed",
     )
     sigma: float = setting(
-        1.0, "Standard deviation of a bump (px).", minimum=0.001, maximum=1024.0
+        1.0,
+        "Standard deviation of a bump (px).",
+        minimum=0.001,
+        maximum=1024.0,
+        used_by="gaussian_bumps stripes bump",
     )
     polarity: str = setting(
         "dark",
         "A bump of 1 on a ground of 0 (bright), or of 0 on 1 (dark).",
         choices=("bright", "dark"),
+        used_by="gaussian_bumps stripes",
     )
     coordinates: str = setting(
         "grid",
@@ -66,44 +84,64 @@ class DataConfig(Settings):
         0, "Training examples; 0 takes one for each cell outside the region."
     )
     num_bumps: int = non_negative(
-        0, "Number of bumps outside the region that are mixed with the stripes."
+        0,
+        "Number of bumps outside the region that are mixed with the stripes.",
+        used_by="stripes gaussian_bumps",
     )
     num_angles: int = setting(
         1000,
         "Rotated digits: images from 0 to 360 degrees, both included.",
         minimum=4,
         maximum=10**5,
+        used_by=_DIGITS,
     )
     digit_source: str = setting(
         "mnist",
         "Rotated digits: MNIST (through TFDS), or strokes that need no data.",
         choices=("mnist", "stand_in"),
+        used_by=_DIGITS,
     )
-    digit_class: int = non_negative(4, "Rotated digits: the digit.", maximum=9)
+    digit_class: int = non_negative(
+        4,
+        "Rotated digits: the digit.",
+        maximum=9,
+        used_by=_DIGITS,
+    )
     digit_classes: str = setting(
-        "", "Rotated digits: several, as 0,1,4; the digit is a second factor."
+        "",
+        "Rotated digits: several, as 0,1,4; the digit is a second factor.",
+        used_by=_DIGITS,
     )
     digit_index: int = non_negative(
-        0, "Rotated digits: index of the image in its class, in TFDS's order."
+        0,
+        "Rotated digits: index of the image in its class, in TFDS's order.",
+        used_by=_DIGITS,
     )
     sprite_sizes: str = setting(
         "3,3,6,8,8",
         "Sprites: numbers of values of shape, scale, orientation, x, y and, as "
         "a sixth number, hue. One value leaves a factor out.",
+        used_by="sprites",
     )
     sprite_shapes: str = setting(
         "square,ellipse,heart",
         "Sprites: shapes; the first ones are used. A square and an "
         "ellipse look the same after a half turn; heart, triangle and l look "
         "different at every angle.",
+        used_by="sprites",
     )
     composition: str = setting(
         "sum",
         "Composed: how the images of the two objects are put together.",
         choices=("sum", "product", "occlusion"),
+        used_by="composed",
     )
     num_positions: int = setting(
-        6, "Composed: places along each axis.", minimum=2, maximum=1024
+        6,
+        "Composed: places along each axis.",
+        minimum=2,
+        maximum=1024,
+        used_by="composed",
     )
     noise: float = non_negative(
         0.0,
@@ -121,6 +159,19 @@ class DataConfig(Settings):
         "",
         "Dataset table: columns that are factors, as shape,x or x:continuous; "
         "by default all. Images of a combination differ in the other columns.",
+        used_by=_TABLE,
+    )
+    ignore: str = setting(
+        "",
+        "Dataset table: columns that are left out, as id,path.",
+        used_by=_TABLE,
+    )
+    image_size: int = non_negative(
+        0,
+        "Dataset table: scale all images to this number of rows and columns; "
+        "0 leaves them as they are.",
+        maximum=4096,
+        used_by=_TABLE,
     )
     correlation: str = setting(
         "",
@@ -156,94 +207,127 @@ class ModelConfig(Settings):
         "bump", "Name of the input code of the factors (docs/experiments.md)."
     )
     depth: int = setting(
-        4, "Hidden layers after the first stage.", minimum=1, maximum=1000
+        4,
+        "Hidden layers after the first stage.",
+        minimum=1,
+        maximum=1000,
+        used_by=_DEEP,
     )
     width: int = setting(
-        64, "Channels or units of a layer.", minimum=1, maximum=2**16
+        64,
+        "Channels or units of a layer.",
+        minimum=1,
+        maximum=2**16,
+        used_by=_WIDE,
     )
     code_width: float = non_negative(
         0.0,
         "Bump code: standard deviation of the tuning of a unit, in grid steps; "
         "0 takes the width of the bump (--sigma).",
         maximum=1e6,
+        used_by="bump",
     )
     ramp_range: str = setting(
         "signed",
         "Ramp code: scale a factor to [-1, 1] (signed) or [0, 1] (unit), or "
         "keep its value (raw; the published form, which underfits).",
         choices=("signed", "unit", "raw"),
+        used_by="ramp",
     )
     absent_value: float = setting(
-        0.0, "Ramp code: number in place of an absent factor.", minimum=-1e30
+        0.0,
+        "Ramp code: number in place of an absent factor.",
+        minimum=-1e30,
+        used_by="ramp",
     )
     groups: str = setting(
         "",
         "Composed models, attention: factors of each object, front to back, as "
         "in x_a+y_a,x_b+y_b; by default one each. Acting: by default all.",
+        used_by=f"{_COMPOSED} attention acting",
     )
     patch_size: int = non_negative(
         0,
         "Transformer: rows and columns of pixels of a token; 0 takes the "
         "fewest that leave at most 784 tokens.",
+        used_by="transformer",
     )
     interaction_weight: float = non_negative(
         0.0,
         "Attention: weight of the penalty that a pixel sees several tokens.",
+        used_by="attention",
     )
     rank: int = setting(
         32,
         "Low-rank model: the largest rank of an embedding matrix. "
         "Low-rank product: the number of products.",
         minimum=1,
+        used_by=f"{_RENDERED} low_rank_product",
     )
     entropy_weight: float = non_negative(
-        0.1, "Low-rank model: weight alpha of the entropy penalty."
+        0.1,
+        "Low-rank model: weight alpha of the entropy penalty.",
+        used_by=_RENDERED,
     )
     variance_weight: float = non_negative(
-        0.01, "Low-rank model: weight beta of the variance penalty."
+        0.01,
+        "Low-rank model: weight beta of the variance penalty.",
+        used_by=_RENDERED,
     )
     penalty_basis: str = setting(
         "raw",
         "Low-rank model: take the variance of the raw parameters, as "
         "published, or of the unit vectors that are in use.",
         choices=("raw", "unit"),
+        used_by=_RENDERED,
     )
     penalty_reduction: str = setting(
         "sum",
         "Low-rank model: sum or average the penalties over the matrices.",
         choices=("sum", "mean"),
+        used_by=_RENDERED,
     )
     axes: str = setting(
         "find",
         "Hard rendering: find the image axis of every factor, or say it, as "
         "in x:columns,y:rows, where the profile of a value of x has a number "
         "for every column; find and none (a low-rank matrix) work as well.",
+        used_by="hard_rendering",
     )
     axis_weight: float = non_negative(
-        1e-4, "Hard rendering: weight of the penalty that one axis survives."
+        1e-4,
+        "Hard rendering: weight of the penalty that one axis survives.",
+        used_by="hard_rendering",
     )
     channels: str = setting(
-        "all", "Acting: what factors do: x, y, angle, size, template, color."
+        "all",
+        "Acting: what factors do: x, y, angle, size, template, color.",
+        used_by="acting",
     )
     candidates: int = setting(
         8,
         "Acting: trainings side by side; the shortest description is kept.",
         minimum=1,
         maximum=1000,
+        used_by="acting",
     )
     shrink: float = non_negative(
         0.1,
         "Acting: how fast a factor loses the channels that it does not need, "
         "in units of the learning rate.",
+        used_by="acting",
     )
     channel_price: float = non_negative(
-        0.002, "Acting: training error that a channel of a factor must save."
+        0.002,
+        "Acting: training error that a channel of a factor must save.",
+        used_by="acting",
     )
     prune_below: float = non_negative(
         0.2,
         "Hard rendering: an axis is pruned, and the penalty of its factor "
         "ends, if its profiles are shorter than this share of the other ones.",
         maximum=1.0,
+        used_by="hard_rendering",
     )
 
 

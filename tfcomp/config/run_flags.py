@@ -32,6 +32,7 @@ SUFFIX = ".flags"
 # or connect to a machine that can run code here.
 COMMAND_LINE_ONLY = ("plugins", "scheduler")
 _folders = [SHIPPED]  # where flagfiles are looked up by name
+TYPED = "typed flags"  # no name of a flag
 # Flags that take positional arguments, separated by commas.
 TARGETS = ("runs", "run", "profile", "search", "embeddings")
 # Flags with a path: shells do not expand `~` in `--log_dir=~/logs`.
@@ -121,18 +122,24 @@ def parse_flags(
         values: The flags of the command, with their default values.
 
     Returns:
-        The value of every flag.
+        The value of every flag. With the flags of a run, `TYPED` has the names
+        of those that stand in the arguments and not in a flagfile.
 
     Raises:
         ConfigError: A value has another type than its flag.
         RunError: There is no such flag or flagfile, or a plugin fails.
     """
-    expanded = expand_flagfiles(_join_arguments(arguments, values))
+    joined = _join_arguments(arguments, values)
+    expanded = expand_flagfiles(joined)
     modules = find_value(expanded, "plugins")
     plugins.import_plugins(modules)
-    if "dataset" in values:  # the flags of a run
-        add_declared(modules, values)
-    return _parse_expanded(expanded, values)
+    if "dataset" not in values:
+        return _parse_expanded(expanded, values)
+
+    add_declared(modules, values)
+    settings = _parse_expanded(expanded, values)
+    settings[TYPED] = [split_flag(argument)[0] for argument in joined]
+    return settings
 
 
 def parse_record(lines: Sequence[str]) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def setting(
     maximum: float | None = None,
     above: float | None = None,
     choices: Sequence[str] | None = None,
+    used_by: str = "",
 ) -> Any:
     """Declares a dataclass field that is also a flag.
 
@@ -59,6 +60,8 @@ def setting(
         maximum: The largest value; by default a generous one.
         above: A number that the value must exceed.
         choices: All values that are allowed.
+        used_by: Names of the models, codes and datasets that read it, separated
+            by spaces; empty if all do.
     """
     if maximum is None:
         maximum = LARGEST.get(type(default))
@@ -68,6 +71,7 @@ def setting(
         "maximum": maximum,
         "above": above,
         "choices": choices,
+        "used_by": used_by.split(),
     }
     return dataclasses.field(default=default, metadata=metadata)
 

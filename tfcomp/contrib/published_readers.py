@@ -17,14 +17,15 @@ from numpy import ndarray as Array
 
 from tfcomp.config.hashes import TFDS, list_files
 from tfcomp.config.process import quiet_startup
-from tfcomp.datasets.factor_table import FactorTable, allocate
+from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.materialized import check_features
+from tfcomp.datasets.pictures import allocate, release_memory
 from tfcomp.datasets.published import (
     PUBLISHED,
     describe_published,
     register_published,
 )
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.table_readers import (
     FOLDER_READERS,
     LAYOUTS,
@@ -361,9 +362,15 @@ def _read_images(builder: Any, count: int) -> Array:
     images = allocate((count, *pixels.shape), dtype)
     start = 0
     for batch in _read_batches(builder, ["image"]):
+<<<<<<< HEAD
         batch_images = batch["image"]
         end = start + len(batch_images)
         images[start:end] = batch_images
+=======
+        end = start + len(batch["image"])
+        images[start:end] = batch["image"]
+        release_memory(images)
+>>>>>>> 2e3eeee9cd6705e94da0d32f7381c274585e4b34
         start = end
     return images
 

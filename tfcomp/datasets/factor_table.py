@@ -9,24 +9,30 @@ are divided by the largest number with the bits that their values have (1, 255
 up to eight bits, 511, 1023 ... 65535), floating point numbers stay.
 """
 
-import math
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.config.process import count_memory
 from tfcomp.datasets.factors import (
     FactorSpace,
     find_keys,
     make_keys,
     number_rows,
 )
+from tfcomp.datasets.pictures import (
+    PART,
+    check_bytes,
+    describe_storage,
+    release_memory,
+)
+from tfcomp.datasets.table_columns import TableError, make_frame
 from tfcomp.datasets.table_factors import (
+    Description,
     FactorColumn,
-    TableError,
     check_classes,
     describe_columns,
     make_factor,
@@ -46,10 +52,11 @@ class FactorTable:
         images: [n, H, W] or [n, H, W, C], integers or floating point numbers;
             may be mapped to a file. None for factors alone.
         classes: Integers from 0, [n, F]: the value of every factor; of
-            continuous factors any numbers.
+            continuous factors any numbers. Or columns [n] of values, numbers or
+            texts, by the name of their factor: a data frame or a mapping.
         values: Values of the classes, rising: a list of numbers (or None) per
             factor, or [n, F] by image. By default the classes themselves.
-        names: Names of the factors.
+        names: Names of the factors; spaces in them become underscores.
         sizes: Numbers of classes; by default those that occur, or have a
             value or a name.
         kinds: Per factor `ordered`, `categorical`, `periodic` (the period is
@@ -61,6 +68,7 @@ class FactorTable:
         units: Units of the values.
         factors: The columns that are factors, by name or as `x:continuous`;
             by default all. The others are nuisance.
+        ignore: Columns that are neither.
         bins: Grid values of a continuous factor, evenly spaced from its
             smallest to its largest value; each point belongs to the nearest.
 
@@ -86,7 +94,7 @@ class FactorTable:
     def __init__(
         self,
         images: Array | None,
-        classes: Array,
+        classes: Any,
         values: Sequence[Any] | Array | None = None,
         names: Sequence[str] | None = None,
         sizes: Sequence[int] | None = None,
@@ -94,6 +102,7 @@ class FactorTable:
         levels: Sequence[Sequence[str] | None] | None = None,
         units: Sequence[str] | None = None,
         factors: Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
         bins: int = 8,
     ) -> None:
         self._images = None
@@ -104,12 +113,6 @@ class FactorTable:
             num_images = len(self._images)
             self.image_shape = _find_shape(self._images)
 
-        if names is None and hasattr(classes, "columns"):
-            names = [str(column) for column in classes.columns]
-        if hasattr(values, "shape"):
-            values = to_array(values)
-        classes = to_array(classes)
-        check_classes(classes, num_images)
         self._given: dict[str, Any] = {
             "classes": classes,
             "values": values,
@@ -120,60 +123,53 @@ class FactorTable:
             "units": units,
             "bins": bins,
         }
-
-        columns = self._make_columns(factors or ())
-        self._select(columns, factors)
+        columns = self._describe_columns(num_images, ignore or ())
+        selected = _select_factors(columns, factors)
+        self._make_space(selected)
         self.notes = self._list_notes(columns)
 
-    def _make_columns(self, factors: Sequence[str]) -> list[FactorColumn]:
-        """Makes factors of all columns; some have a kind, `x:continuous`."""
-        classes = self._given["classes"]
-        bins = self._given["bins"]
-        descriptions = describe_columns(classes, self._given)
-        for factor in factors:
-            name, _, kind = factor.partition(":")
-            if name not in descriptions:
-                rule = f"must be among {', '.join(descriptions)}"
-                raise TableError("factors", rule, name)
-            if kind:
-                descriptions[name].kind = kind
-
-        columns = []
-        for numbers, given in zip(
-            classes.T,
-            descriptions.values(),
-            strict=True,
-        ):
-            columns.append(make_factor(numbers, given, bins))
-        return columns
-
-    def _select(
+    def _describe_columns(
         self,
-        columns: Sequence[FactorColumn],
-        factors: Sequence[str] | None,
-    ) -> None:
-        """Chooses the columns that vary and are factors; sorts the images."""
-        names = [column.factor.name for column in columns]
-        if factors:
-            names = [factor.partition(":")[0] for factor in factors]
-        selected = []
-        for column in columns:
-            is_factor = column.factor.name in names
-            if is_factor and np.ptp(column.index) > 0:
-                selected.append(column)
-        if not selected:
+        num_images: int | None,
+        ignore: Sequence[str],
+    ) -> dict[str, Description]:
+        """Reads the columns, of classes or of a frame, by name."""
+        options = dict(self._given)
+        classes = options["classes"]
+        if hasattr(options["values"], "shape"):
+            options["values"] = to_array(options["values"])
+        if hasattr(classes, "keys"):
+            classes = make_frame(classes)
+            if options["names"] is None:
+                options["names"] = [str(head) for head in classes]
+            # These options describe numbers of classes.
+            has_levels = any(options["levels"] or ())
+            has_values = options["values"] is not None
+            if has_levels or has_values or options["sizes"] is not None:
+                classes = classes.to_numpy()
+        else:
+            classes = to_array(classes)
+        check_classes(classes, num_images)
+        return describe_columns(classes, options, ignore)
+
+    def _make_space(self, selected: Mapping[str, Description]) -> None:
+        """Makes the factors that vary, and sorts the images."""
+        columns = []
+        for given in selected.values():
+            columns.append(make_factor(given, self._given["bins"]))
+        varied = [column for column in columns if np.ptp(column.index) > 0]
+        if not varied:
             first = [int(column.index[0]) for column in columns]
             raise TableError("classes", "must vary", first)
 
-        varied = []
-        columns_of_values = []
-        self.is_continuous = False
-        for column in selected:
-            varied.append(column.factor)
-            columns_of_values.append(column.values)
-            self.is_continuous |= column.is_continuous
-        self.space = FactorSpace(tuple(varied))
-        values = np.stack(columns_of_values, axis=1)
+        self._check_shared(varied)
+        self._origins = {}
+        for column in varied:
+            if column.origin:
+                self._origins[column.factor.name] = column.origin
+        self.is_continuous = any(column.is_continuous for column in varied)
+        self.space = FactorSpace(tuple(column.factor for column in varied))
+        values = np.stack([column.values for column in varied], axis=1)
         values = values.astype(np.float32)
         self.rows = number_rows(values)
 
@@ -184,22 +180,54 @@ class FactorTable:
         first_images = self._order[self._starts]
         self.points = values[first_images]
 
-    def _list_notes(self, columns: Sequence[FactorColumn]) -> tuple[str, ...]:
-        constant = []
-        nuisance = []
-        for column in columns:
-            factor = column.factor
-            if np.ptp(column.index) == 0:
-                note = f"left out: {factor.name}, which has a single value"
-                constant.append(note)
-            elif factor not in self.space:
-                nuisance.append(f"{factor.name} ({factor.size})")
+    def _check_shared(self, varied: Sequence[FactorColumn]) -> None:
+        """Refuses a factor that differs in all rows, as a name of a file.
 
-        notes = constant
+        Beside it no other factor could be told apart from chance.
+        """
+        if len(varied) == 1:
+            return
+        for column in varied:
+            count = len(column.index)
+            num_levels = len(np.unique(column.index))
+            if num_levels == count and not column.is_continuous:
+                name = column.factor.name
+                rule = "must be the same in some rows to be a factor"
+                raise TableError(
+                    f"the column {name}",
+                    rule,
+                    f"{count:,} values in {count:,} rows (--ignore={name} "
+                    f"leaves it out, {name}:continuous takes numbers)",
+                )
+
+    def _list_notes(
+        self, columns: Mapping[str, Description]
+    ) -> tuple[str, ...]:
+        """Lists what is not a factor, and what must be known of factors."""
+        notes = []
+        storage = ""
+        if self._images is not None:
+            storage = describe_storage(self._images)
+        if storage:
+            notes.append(storage)
+
+        nuisance = []
+        for name, given in columns.items():
+            if name in self.space.names:
+                continue
+            size = given.count_levels()
+            if size > 1:
+                nuisance.append(f"{name} ({size})")
+            else:
+                notes.append(f"left out: {name}, which has a single value")
+
         for factor in self.space:
             if factor.periodic:
                 period = factor.describe_period()
                 notes.append(f"{factor.name}: periodic, {period}")
+        for name, origin in self._origins.items():
+            start = f"{name}: counted from {origin:,.15g}"
+            notes.append(f"{start} (models have 32-bit numbers)")
         if nuisance:
             notes.append(f"nuisance: {', '.join(nuisance)}")
         if self.is_repeated:
@@ -209,12 +237,26 @@ class FactorTable:
             )
         return tuple(notes)
 
-    def select(self, factors: Sequence[str]) -> "FactorTable":
-        """Returns the table with these columns as factors, all others not."""
+    def select(
+        self,
+        factors: Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
+        images: Array | None = None,
+    ) -> "FactorTable":
+        """Returns the table with other columns as factors, or other images.
+
+        Args:
+            factors: The columns that are factors; by default all.
+            ignore: Columns that are left out.
+            images: By default the images of this table.
+        """
+        if images is None:
+            images = self._images
         return FactorTable(
-            self._images,
+            images,
             **self._given,
             factors=factors,
+            ignore=ignore,
         )
 
     @property
@@ -332,6 +374,7 @@ class FactorTable:
         """Returns images in float32 by their numbers, sorted by points."""
         rows = self._order[numbers]
         images = self.images[rows].astype(np.float32)
+        release_memory(self.images)
         images /= np.float32(self.scale)
         return images.reshape(-1, *self.image_shape)
 
@@ -358,6 +401,35 @@ class FactorTable:
         return self.draw_images(numbers), starts
 
 
+def _select_factors(
+    columns: Mapping[str, Description],
+    factors: Sequence[str] | None,
+) -> dict[str, Description]:
+    """Selects the columns that are factors, by default all.
+
+    Args:
+        columns: All columns by name.
+        factors: Names of factors; some have a kind, `x:continuous`.
+
+    Raises:
+        TableError: If there is no column of a name.
+    """
+    kinds = {}
+    for factor in factors or columns:
+        name, _, kind = factor.partition(":")
+        if name not in columns:
+            rule = f"must be among {', '.join(columns)}"
+            raise TableError("factors", rule, name)
+        kinds[name] = kind
+
+    selected = {}
+    for name, given in columns.items():
+        if name in kinds:
+            kind = kinds[name] or given.kind
+            selected[name] = dataclasses.replace(given, kind=kind)
+    return selected
+
+
 def to_array(given: Any) -> Any:
     """Returns tensors of PyTorch or TensorFlow and lists as NumPy arrays."""
     if isinstance(given, Array):
@@ -367,39 +439,6 @@ def to_array(given: Any) -> Any:
         if "bfloat16" in str(given.dtype):
             given = given.float()
     return np.asarray(given)
-
-
-def allocate(shape: Sequence[int], dtype: Any) -> Array:
-    """Returns an empty array of images, if they fit into the memory.
-
-    Args:
-        shape: The shape of the array.
-        dtype: The type of its numbers.
-
-    Raises:
-        TableError: If the memory of this machine is too small.
-    """
-    num_bytes = math.prod(shape) * dtype.itemsize
-    check_bytes("images", num_bytes)
-    return np.empty(shape, dtype)
-
-
-def check_bytes(name: str, size: int, most: int | None = None) -> None:
-    """Refuses arrays above a size.
-
-    Args:
-        name: The name of the array, for the error.
-        size: Its size in bytes.
-        most: The largest size; by default the size of the memory.
-
-    Raises:
-        TableError: If the array is larger.
-    """
-    if most is None:
-        most = count_memory()
-    if size > most:
-        rule = f"must take at most {most >> 20:,} MB"
-        raise TableError(name, rule, f"{size >> 20:,} MB")
 
 
 def _find_shape(images: Array) -> tuple[int, int, int]:
@@ -463,8 +502,14 @@ def _check_range(low: float, high: float, dtype: np.dtype) -> None:
 
 def _find_limits(images: Array) -> tuple[float, float]:
     """Finds the smallest and largest pixel; all must be finite and differ."""
-    lowest = images.min(axis=0)
-    highest = images.max(axis=0)
+    lowest = images[0]
+    highest = images[0]
+    for start in range(0, len(images), PART):
+        part = images[start : start + PART]
+        lowest = np.minimum(lowest, part.min(axis=0))
+        highest = np.maximum(highest, part.max(axis=0))
+        release_memory(images)
+
     low = float(lowest.min())
     high = float(highest.max())
     if not np.isfinite([low, high]).all():

@@ -25,7 +25,7 @@ from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import DataConfig, RunConfig
 from tfcomp.datasets.dataset import Dataset, make_dataset
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.storage.files import lock_folder, make_folder, read_json
 
 VERSION = "1.2.0"

@@ -11,15 +11,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp import __version__
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import MAX_DIRECTIONS, Factor, number_rows
+from tfcomp.datasets.factors import (
+    CLOSE,
+    MAX_DIRECTIONS,
+    Factor,
+    number_rows,
+)
+from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.storage.run_folder import select_scores
 
 CARD_FILE = "README.md"
 MAX_SHOWN = 4  # groups of values of a factor
+MAX_NAMES = 12  # names of levels
+MAX_ROWS = 20  # of a table of factors
 Numbers = Mapping[str, float | None]
 SUM = 0.99  # R^2 from which training images count as sums
 
@@ -87,6 +96,72 @@ def _format_size(size: int) -> str:
     return f"some 10^{round(math.log10(size))}"
 
 
+def list_factors(dataset: Dataset) -> list[dict[str, str]]:
+    """Lists the factors of a dataset, a row each.
+
+    Returns:
+        Of each factor `factor` (its name), `kind`, `values`, `period` (which
+        value equals the first one; empty without a period) and `unit`.
+    """
+    points = dataset.splits.all.factors
+    rows = []
+    for factor, column in zip(dataset.space, points.T, strict=True):
+        kind = _find_kind(factor, column)
+        period = ""
+        if factor.periodic:
+            period = factor.describe_period()
+        rows.append(
+            {
+                "factor": factor.name,
+                "kind": kind,
+                "values": _describe_values(factor, kind),
+                "period": period,
+                "unit": factor.unit,
+            }
+        )
+    return rows
+
+
+def _find_kind(factor: Factor, values: Array) -> str:
+    """Finds the kind of a factor, as `--factors=NAME:KIND` takes it.
+
+    Args:
+        factor: The factor.
+        values: Its values at all combinations, [n]; NaN where it is absent.
+    """
+    if factor.categorical:
+        return "categorical"
+    if factor.periodic:
+        return "periodic"
+    present = values[~np.isnan(values)]
+    nearest = factor.values()[factor.to_index(present)]
+    is_level = np.isclose(present, nearest, rtol=0, atol=CLOSE * factor.step)
+    return "ordered" if is_level.all() else "continuous"
+
+
+def _describe_values(factor: Factor, kind: str) -> str:
+    """Describes values without their unit, as `28 values from 0 to 27`."""
+    values = factor.values().tolist()
+    if kind == "categorical":
+        names = [factor.describe(value) for value in values]
+        return _list_groups(names, MAX_NAMES)
+
+    first = factor.describe(values[0])
+    last = factor.describe(values[-1])
+    if kind == "continuous":
+        return f"{first} to {last} in {factor.size} bins"
+    return f"{factor.size} values from {first} to {last}"
+
+
+def format_factors(dataset: Dataset) -> str:
+    """Formats the table of `list_factors`; of many factors, the ends."""
+    import pandas as pd
+
+    table = pd.DataFrame(list_factors(dataset))
+    is_used = (table != "").any()
+    return table.loc[:, is_used].to_string(index=False, max_rows=MAX_ROWS)
+
+
 def describe_factors(dataset: Dataset) -> str:
     """Describes values and held-out values; equal factors share a part.
 
@@ -94,19 +169,29 @@ def describe_factors(dataset: Dataset) -> str:
     """
     held_out = count_held_out(dataset)
     groups: dict[str, list[str]] = {}
-    for factor in dataset.space:
-        text = _describe_values(factor)
-        in_part, altogether = held_out.get(factor.name, (0, 0))
+    for row in list_factors(dataset):
+        text = _describe_row(row)
+        in_part, altogether = held_out.get(row["factor"], (0, 0))
         if in_part:
             text += f", {in_part} held out in part"
         if altogether:
             text += f", {altogether} held out altogether"
-        groups.setdefault(text, []).append(factor.name)
+        groups.setdefault(text, []).append(row["factor"])
 
     parts = []
     for text, names in groups.items():
-        parts.append(f"{', '.join(names)}: {text}")
+        parts.append(f"{_list_groups(names, MAX_NAMES)}: {text}")
     return "; ".join(parts)
+
+
+def _describe_row(row: Mapping[str, str]) -> str:
+    """Joins a row of `list_factors`, as `4 values from 0 to 270, periodic`."""
+    text = f"{row['values']} {row['unit']}".rstrip()
+    if row["kind"] in ("periodic", "continuous"):
+        text += f", {row['kind']}"
+    if row["period"]:
+        text += f", {row['period']}"
+    return text
 
 
 def count_held_out(dataset: Dataset) -> dict[str, tuple[int, int]]:
@@ -161,10 +246,10 @@ def describe_limits(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _list_groups(groups: list[str]) -> str:
-    """Lists the first groups of values."""
-    listed = groups[:MAX_SHOWN]
-    more = len(groups) - MAX_SHOWN
+def _list_groups(groups: list[str], most: int = MAX_SHOWN) -> str:
+    """Lists the first names or groups of values."""
+    listed = groups[:most]
+    more = len(groups) - most
     if more > 0:
         listed = [*listed, f"{more:,} more"]
     return ", ".join(listed)
@@ -300,26 +385,6 @@ def format_model_card(
     return "\n\n".join(parts) + "\n"
 
 
-def describe_factor(factor: Factor) -> str:
-    """Describes a factor, as `x: 28 values from 0 to 27 px`."""
-    return f"{factor.name}: {_describe_values(factor)}"
-
-
-def _describe_values(factor: Factor) -> str:
-    values = factor.values().tolist()
-    if factor.categorical:
-        names = map(factor.describe, values)
-        return ", ".join(names)
-
-    first = factor.describe(values[0])
-    last = factor.describe(values[-1])
-    ends = f"{first} to {last} {factor.unit}".strip()
-    text = f"{factor.size} values from {ends}"
-    if factor.periodic:
-        text += f", periodic, {factor.describe_period()}"
-    return text
-
-
 def _describe_data(dataset: Dataset, train_all: bool) -> str:
     shape = " x ".join(map(str, dataset.image_shape))
     region = dataset.region.spec
@@ -340,7 +405,10 @@ def _describe_data(dataset: Dataset, train_all: bool) -> str:
         f"Training had {len(dataset.splits.train):,} examples. Factors:",
         "",
     ]
-    lines += [f"- {describe_factor(factor)}" for factor in dataset.space]
+    rows = list_factors(dataset)
+    table = [list(rows[0])]
+    table += [list(row.values()) for row in rows]
+    lines.append(format_rows(table).rstrip())
 
     notes = []
     if dataset.about:

@@ -5,6 +5,7 @@ A region is data, a spec string (docs/experiments.md has all kinds):
     square:6-22              a kind and its bounds
     x:6-22,shape:heart       factors with an interval, a level or a class (#3)
     A|B, A&B, not:A          unions, intersections, complements
+    genre:'R&B'              a level with , & or | stands in quotes
 
 Bounds are inclusive factor values; one close to a grid value is that value, so
 that printed numbers can be typed. A comparison with an absent factor (NaN) is
@@ -32,6 +33,9 @@ _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 # A low bound, a dash unless it is a single value, a high bound unless open.
 _BOUNDS = re.compile(rf"({_NUMBER}|min)(?:(-)({_NUMBER}|max)?)?")
 _CLASSES = re.compile(r"#(\d+)(?:(-)(\d+)?)?")
+_SEPARATORS = ",&|"
+# A level in quotes, which may contain separators.
+_QUOTED = r"""(?<=:)(?:'[^']*'|"[^"]*")"""
 
 
 @dataclass(frozen=True)
@@ -77,14 +81,25 @@ def parse_region(spec: str, space: FactorSpace) -> Region:
         raise ConfigError("region", str(error), spec) from error
 
 
+def split_parts(spec: str, separator: str) -> list[str]:
+    """Splits a region at a separator that does not stand in quotes.
+
+    Args:
+        spec: As `genre:'R&B'&x:3`.
+        separator: One of `,`, `&` and `|`.
+    """
+    part = rf"(?:{_QUOTED}|[^{separator}])*"
+    return re.findall(rf"(?:^|{re.escape(separator)})({part})", spec)
+
+
 def _parse(spec: str, space: FactorSpace) -> Predicate:
-    if "&" in spec:
-        parts = spec.split("&")
+    parts = split_parts(spec, "&")
+    if len(parts) > 1:
         return _hold_all([_parse(part, space) for part in parts])
     if spec.startswith("not:"):
         inner = _parse(spec.removeprefix("not:"), space)
         return _complement(inner)
-    parts = spec.split("|")
+    parts = split_parts(spec, "|")
     return _hold_any([_parse_kind(part, space) for part in parts])
 
 
@@ -238,14 +253,15 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
         ValueError: If a factor is unknown or named twice, or an interval wrong.
     """
     intervals: dict[str, str] = {}
-    for part in arguments.split(","):
+    for part in split_parts(arguments, ","):
         name, _, interval = part.partition(":")
         if name in intervals:
             raise ValueError("must name each factor once")
         intervals[name] = interval
     if not {*intervals} <= {*space.names}:
         factors = ", ".join(space.names)
-        raise ValueError(f"must name factors among: {factors}")
+        hint = "a level with , & or | stands in quotes"
+        raise ValueError(f"must name factors among: {factors} ({hint})")
 
     tests = []
     for name, interval in intervals.items():
@@ -468,15 +484,19 @@ def _test_ordered(text: str, space: FactorSpace) -> list[Predicate]:
 def _test_interval(column: int, text: str, space: FactorSpace) -> Predicate:
     """Tests a factor for values, numbers of levels as `#1-3`, or a name."""
     factor = space.factors[column]
-    if text in factor.names:
-        place = factor.names.index(text)
+    name = text
+    is_quoted = len(text) > 2 and text[0] == text[-1] and text[0] in "'\""
+    if is_quoted and text not in factor.names:
+        name = text[1:-1]
+    if name in factor.names:
+        place = factor.names.index(name)
         text = f"#{place}"
 
     if text.startswith("#"):
         test = _test_classes(text, factor)
     elif factor.is_named_by_numbers:
         # An interval could be one of names or of values.
-        raise ValueError(f"must have one of {', '.join(factor.names)}, or #")
+        raise ValueError(f"must have one of {_list_names(factor)}, or #")
     else:
         test = _test_values(text, factor)
 
@@ -500,6 +520,16 @@ def _test_classes(text: str, factor: Factor) -> Predicate:
     return test
 
 
+def _list_names(factor: Factor) -> str:
+    """Lists levels as regions read them; in quotes or by number if needed."""
+    names = []
+    for place, name in enumerate(factor.names):
+        if not {*_SEPARATORS}.isdisjoint(name):
+            name = f"'{name}' (#{place})"
+        names.append(name)
+    return ", ".join(names)
+
+
 def _split_interval(
     pattern: re.Pattern,
     text: str,
@@ -510,7 +540,7 @@ def _split_interval(
     if match is None:
         rule = "must have bounds of the form LOW-HIGH"
         if factor.names:
-            rule += f", or one of {', '.join(factor.names)}"
+            rule += f", or one of {_list_names(factor)}"
         raise ValueError(rule)
     first, dash, last = match.groups()
     if not dash:

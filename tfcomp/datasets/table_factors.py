@@ -1,6 +1,8 @@
 """Columns of classes, made into factors, with checks of all that is given."""
 
+import dataclasses
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,25 +11,24 @@ from numpy import ndarray as Array
 
 from tfcomp.config.settings import CONTROLS
 from tfcomp.datasets.factors import Factor
+from tfcomp.datasets.table_columns import (
+    TableError,
+    number_cells,
+    split_head,
+)
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
 SPARSE = 1000  # classes above must be present, at least half of them
 MAX_SIZE = 10**5  # classes of a factor
 MAX_TEXT = 100  # characters of a name
+FACTOR_NAME = r"""[^\s,:/&|'"]+"""
 EVEN = 1e-4  # of the least step: values that differ less are evenly spaced
 ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
 
 
-class TableError(ValueError):
-    """A table that breaks a rule, such as `classes must be integers`."""
-
-    def __init__(self, field: str, rule: str, value: object) -> None:
-        super().__init__(f"{field} {rule}, got {value}")
-
-
 @dataclass
 class Description:
-    """What a user says of one column of classes.
+    """A column of a table, and what a user says of it.
 
     Attributes:
         name: The name of the factor.
@@ -37,6 +38,7 @@ class Description:
         is_by_image: True for a value for each image, False for each level.
         unit: Unit of the values.
         size: The number of classes; 0 for those that occur.
+        numbers: Its classes [n], or cells (a pandas column) to be numbered.
     """
 
     name: str
@@ -46,6 +48,12 @@ class Description:
     is_by_image: bool
     unit: str
     size: int
+    numbers: Any
+
+    def count_levels(self) -> int:
+        """Counts the distinct values, whatever they are."""
+        texts = np.asarray(self.numbers).astype(str)
+        return len(np.unique(texts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,19 +66,21 @@ class FactorColumn:
             nearest one.
         values: Its value in each image, [n].
         is_continuous: True if values lie between levels.
+        origin: What was subtracted from the values that a user gave.
     """
 
     factor: Factor
     index: Array
     values: Array
     is_continuous: bool = False
+    origin: float = 0.0
 
 
-def check_classes(classes: Array, num_images: int | None) -> None:
+def check_classes(classes: Any, num_images: int | None) -> None:
     """Checks the shape and type of classes, and their number.
 
     Args:
-        classes: The classes, which should be [n, F].
+        classes: The classes, which should be [n, F]; or a data frame.
         num_images: The number of images, n; None without images.
 
     Raises:
@@ -82,58 +92,92 @@ def check_classes(classes: Array, num_images: int | None) -> None:
     if num_images not in (None, len(classes)):
         rule = f"must have a row for each of the {num_images} images"
         raise TableError("classes", rule, len(classes))
-    if classes.dtype.kind not in "buif":
+    if isinstance(classes, Array) and classes.dtype.kind not in "buif":
         rule = "must be integers, names of classes go to levels"
         raise TableError("classes", rule, classes.dtype)
 
 
 def describe_columns(
-    classes: Array,
+    classes: Any,
     options: dict[str, Any],
+    ignore: Collection[str] = (),
 ) -> dict[str, Description]:
     """Checks the options of a `FactorTable`, and sorts them by column.
 
     Args:
-        classes: The classes of images, [n, F].
+        classes: The classes of images, [n, F], or a data frame.
         options: `names`, `sizes`, `kinds`, `values`, `levels` and `units` as
             `FactorTable` takes them, each may be None.
+        ignore: Names of columns that are left out.
 
     Returns:
-        What is said of each column, by the name of the factor.
+        What is said of each other column, by the name of the factor.
 
     Raises:
         TableError: For a list of another length, and texts that are no names.
     """
-    options = dict(options)
+    is_array = isinstance(classes, Array)
     count = classes.shape[1]
     values = options["values"]
     is_by_image = getattr(values, "shape", None) == classes.shape
     if is_by_image:
-        options["values"] = values.T
+        options = options | {"values": values.T}
     if options["names"] is None:
-        options["names"] = [f"factor_{number}" for number in range(count)]
+        names = [f"factor_{number}" for number in range(count)]
+        options = options | {"names": names}
 
-    columns = []
+    lists = {}
     for field in ("names", "kinds", "levels", "values", "units", "sizes"):
-        columns.append(_read_list(field, options[field], count))
+        lists[field] = _read_list(field, options[field], count)
     descriptions: dict[str, Description] = {}
-    for name, kind, levels, numbers, unit, size in zip(*columns, strict=True):
-        given = Description(
-            name=str(name),
-            kind=str(kind or ""),
-            levels=_read_texts(f"levels of {name}", levels),
-            values=_read_numbers(f"values of {name}", numbers),
+    left_out = set()
+    for column in range(count):
+        given = {field: entries[column] for field, entries in lists.items()}
+        name, kind = split_head(given["names"])
+        if name in ignore:
+            left_out.add(name)
+            continue
+
+        _check_name(name, descriptions)
+        unit = str(given["units"] or "")
+        _read_texts("names and units", [name, unit])
+        numbers = classes[:, column] if is_array else classes.iloc[:, column]
+        descriptions[name] = Description(
+            name=name,
+            kind=str(given["kinds"] or kind),
+            levels=_read_levels(name, given["levels"]),
+            values=_read_numbers(f"values of {name}", given["values"]),
             is_by_image=is_by_image,
-            unit=str(unit or ""),
-            size=_read_size(f"sizes of {name}", size),
+            unit=unit,
+            size=_read_size(f"sizes of {name}", given["sizes"]),
+            numbers=numbers,
         )
-        is_word = re.fullmatch(r"[^\s,:/]+", given.name) is not None
-        if not is_word or given.name in descriptions:
-            rule = "must differ and be words without spaces and without , : /"
-            raise TableError("names", rule, ascii(given.name))
-        _read_texts("names and units", [given.name, given.unit])
-        descriptions[given.name] = given
+
+    unknown = sorted(set(ignore) - left_out)
+    if unknown or not descriptions:
+        rule = f"must be some of {', '.join([*left_out, *descriptions])}"
+        raise TableError("ignore", rule, ", ".join(unknown) or "all")
     return descriptions
+
+
+def _check_name(name: str, others: Collection[str]) -> None:
+    """Refuses a name that regions cannot hold, or that is taken."""
+    if name in others:
+        rule = f"must differ (--ignore={name} leaves both out)"
+        raise TableError("names", rule, f"{name} twice")
+    if re.fullmatch(FACTOR_NAME, name) is None:
+        rule = "must be words without , : / & | and quotes"
+        raise TableError("names", rule, ascii(name))
+
+
+def _read_levels(name: str, given: Any) -> tuple[str, ...]:
+    """Reads the names of classes, which must differ."""
+    field = f"levels of {name}"
+    levels = _read_texts(field, given)
+    for level in levels:
+        if levels.count(level) > 1:
+            raise TableError(field, "must differ", f"{level} twice")
+    return levels
 
 
 def _read_list(field: str, given: Any, count: int) -> list[Any]:
@@ -186,35 +230,48 @@ def _read_numbers(field: str, given: Any) -> Array | None:
     return numbers.astype(float)
 
 
-def make_factor(numbers: Array, given: Description, bins: int) -> FactorColumn:
-    """Makes a factor of a column of classes.
+def make_factor(given: Description, bins: int) -> FactorColumn:
+    """Makes a factor of a column.
 
     Args:
-        numbers: The class of each image, [n], or any number if continuous.
-        given: What is known of it.
+        given: The column, and what is said of it.
         bins: The default number of bins of a continuous factor.
 
     Raises:
         TableError: If classes or the description break a rule.
     """
     kind, _, size = given.kind.partition(":")
+    if not isinstance(given.numbers, Array):
+        given = _number_cells(given, kind)
     if kind == "continuous":
-        return _make_continuous(numbers, given, size or str(bins))
-    return _make_discrete(numbers, given)
+        return _make_continuous(given, size or str(bins))
+    return _make_discrete(given)
 
 
-def _make_continuous(
-    numbers: Array,
-    given: Description,
-    size: str,
-) -> FactorColumn:
+def _number_cells(given: Description, kind: str) -> Description:
+    """Numbers the cells of a column, which become its classes."""
+    cells = given.numbers.rename(given.name)
+    levels = number_cells(cells, kind)
+    names = _read_texts(f"levels of {given.name}", levels.names)
+    return dataclasses.replace(
+        given,
+        numbers=levels.index,
+        values=levels.values,
+        levels=given.levels or names,
+        unit=given.unit or levels.unit,
+    )
+
+
+def _make_continuous(given: Description, size: str) -> FactorColumn:
     """Makes a factor with evenly spaced bins, whose number is a text."""
     if given.levels:  # classes in the order of the file
         rule = f"of {given.name} must be numbers where kinds has continuous"
         listed = ", ".join(given.levels)
         raise TableError("values", rule, listed[:MAX_TEXT])
 
-    values = _read_points(numbers, given)
+    values = _read_points(given)
+    origin = _find_origin(values, EVEN * np.ptp(values))
+    values = values - origin
     low = values.min()
     high = values.max()
     if not np.isfinite(values).all() or low == high:
@@ -232,30 +289,35 @@ def _make_continuous(
         unit=given.unit,
     )
     index = factor.to_index(values)
-    return FactorColumn(factor, index, values, is_continuous=True)
+    return FactorColumn(
+        factor,
+        index,
+        values,
+        is_continuous=True,
+        origin=origin,
+    )
 
 
-def _read_points(numbers: Array, given: Description) -> Array:
-    """Reads the value of each image, [n].
-
-    Args:
-        numbers: The column of the table, [n]: values, or classes of values.
-        given: What is known of the factor.
-    """
+def _read_points(given: Description) -> Array:
+    """Reads the value of each image, [n]."""
     if given.values is None:
-        return np.asarray(numbers, float)
+        return np.asarray(given.numbers, float)
     if given.is_by_image:
         return given.values
-    index = _read_classes(numbers, given.name)
+    index = _read_classes(given.numbers, given.name)
     values = _read_values(given.values, index, given)
     return values[index]
 
 
-def _make_discrete(numbers: Array, given: Description) -> FactorColumn:
+def _make_discrete(given: Description) -> FactorColumn:
     """Makes a factor of classes: an ordered, periodic or categorical one."""
     kind, period = _read_kind(given)
-    index = _read_classes(numbers, given.name)
+    index = _read_classes(given.numbers, given.name)
     values = _list_values(index, given, period)
+    steps = np.diff(values)
+    origin = _find_origin(values, steps.min(initial=np.inf))
+    values = values - origin
+    _check_rising(given.name, values)
     low = float(values[0])
     if len(values) == 1:  # `FactorTable` leaves it out
         factor = Factor(given.name, 1, low, high=low + 1)
@@ -280,7 +342,32 @@ def _make_discrete(numbers: Array, given: Description) -> FactorColumn:
         levels=levels,
         names=given.levels,
     )
-    return FactorColumn(factor, index, values=factor.values()[index])
+    return FactorColumn(
+        factor,
+        index,
+        values=factor.values()[index],
+        origin=origin,
+    )
+
+
+def _find_origin(values: Array, precision: float) -> float:
+    """Finds what must be subtracted from values, mostly 0.
+
+    Models get 32-bit numbers, in which times such as 1,700,000,000 and one
+    minute later are equal.
+
+    Args:
+        values: The values of a factor.
+        precision: The smallest difference that counts.
+    """
+    if not np.isfinite(values).all():
+        return 0.0  # which is refused later
+    largest = np.abs(values).max()
+    is_far = largest > 8 * np.ptp(values)
+    is_lost = largest * np.finfo(np.float32).eps > precision
+    if is_far and is_lost:
+        return float(values.min())
+    return 0.0
 
 
 def _read_kind(given: Description) -> tuple[str, float]:
@@ -326,7 +413,6 @@ def _list_values(index: Array, given: Description, period: float) -> Array:
         if size not in (0, len(values)):
             rule = f"of {given.name} must fit its {len(values)} classes"
             raise TableError(field, rule, size)
-    _check_rising(given.name, values)
     return values
 
 
@@ -421,12 +507,15 @@ def _find_values(values: Array, index: Array, name: str) -> Array:
 def _check_rising(name: str, values: Array) -> None:
     """Refuses values that do not rise in float32, in which models get them."""
     steps = np.diff(values.astype(np.float32), append=np.inf)
-    is_right = (steps > 0) & np.isfinite(values)
-    if not is_right.all():
-        row = int(is_right.argmin())
-        rule = f"of {name} must be finite and rise with its classes"
-        pair = values[row : row + 2]
-        raise TableError("values", rule, pair.tolist())
+    is_finite = np.isfinite(values)
+    is_right = (steps > 0) & is_finite
+    if is_right.all():
+        return
+
+    place = int(is_right.argmin())
+    pair = values[place : place + 2]
+    rule = f"of {name} must be finite and rise with its classes"
+    raise TableError("values", rule, pair.tolist())
 
 
 def _read_period(name: str, text: str) -> float:

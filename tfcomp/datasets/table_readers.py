@@ -1,4 +1,4 @@
-"""Factor tables from `.npz` and HDF5 files, and folders with a CSV file.
+"""Factor tables from `.npz`, HDF5 and parquet files, and CSV folders.
 
 docs/data.md has our layout, the arguments of `FactorTable`. dSprites and
 3DShapes are recognized by their members. No pickle is ever opened. Plugins
@@ -11,14 +11,14 @@ register more formats:
     @LAYOUTS.register("MPI3D")        the arrays of an `.npz` or HDF5 file
     def read(arrays: Arrays) -> FactorTable | None: ...
 
-A layout is None for arrays of another one.
+A layout is None for arrays of another one. A reader may also return a
+`TableFile`, whose columns are checked when it is known which are factors.
 """
 
-import os
-import warnings
+import json
 import zipfile
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +28,24 @@ from numpy import ndarray as Array
 from tfcomp.config.hashes import (
     PICTURE_HEADS,
     TABLES,
+    drop_empty_rows,
     find_picture_column,
     list_files,
     read_cells,
 )
 from tfcomp.config.plugins import Registry
-from tfcomp.datasets.factor_table import FactorTable, allocate, check_bytes
+from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.pictures import (
+    MAX_IN_MEMORY,
+    Pictures,
+    check_bytes,
+    copy_parts,
+    decode_picture,
+    load_images,
+    open_files,
+)
 from tfcomp.datasets.published import describe_published
-from tfcomp.datasets.table_factors import TableError
+from tfcomp.datasets.table_columns import UNTYPED, TableError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,18 +57,52 @@ LAYOUTS = Registry("data")
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
 MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
-DIGITS = 12  # after the point of a number, others are rounding
-CLOSE = 1e-6  # of a number: rounding makes no larger differences
-# Pillow also opens formats that start other programs (EPS).
-FORMATS = (
-    "PNG",
-    "JPEG",
-    "BMP",
-    "GIF",
-    "TIFF",
-    "WEBP",
-    "PPM",
-)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """The content of a file, before any of its columns is a factor.
+
+    Attributes:
+        images: Its images, [n, ...]; None for factors alone.
+        columns: As `FactorTable` takes them: classes [n, F], or a frame.
+        options: Other arguments of `FactorTable`.
+        notes: What was left out on reading.
+    """
+
+    images: Array | Pictures | None
+    columns: Any
+    options: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def make_table(
+        self,
+        factors: Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
+        image_size: int = 0,
+    ) -> FactorTable:
+        """Reads the images, and makes the table.
+
+        Args:
+            factors: The columns that are factors, as of `FactorTable`.
+            ignore: Columns that are left out.
+            image_size: Rows and columns of images; 0 for their own.
+
+        Raises:
+            TableError: If images or columns break a rule.
+        """
+        images = None
+        if self.images is not None:
+            images = load_images(self.images, image_size)
+        table = FactorTable(
+            images,
+            self.columns,
+            **self.options,
+            factors=factors,
+            ignore=ignore,
+        )
+        table.notes = (*self.notes, *table.notes)
+        return table
 
 
 @dataclass(frozen=True)
@@ -76,8 +120,8 @@ class Arrays:
 
 
 @READERS.register(".npz")
-def read_npz(path: str | Path) -> FactorTable:
-    """Returns the table of an `.npz` file."""
+def read_npz(path: str | Path) -> TableFile | FactorTable:
+    """Returns the content of an `.npz` file."""
     return _make_table(_open_npz(path))
 
 
@@ -96,7 +140,7 @@ def _open_npz(path: str | Path) -> Arrays:
     return Arrays(list(sizes), read)
 
 
-def read_embeddings(path: str) -> tuple[FactorTable, dict[str, Array]]:
+def read_embeddings(path: str) -> tuple[TableFile, dict[str, Array]]:
     """Reads the table and the layers of an `.npz` file.
 
     It has `classes`, or a column [n] for each factor. `images` are optional,
@@ -113,20 +157,26 @@ def read_embeddings(path: str) -> tuple[FactorTable, dict[str, Array]]:
     classes = arrays.pop("classes", None)
     columns = {name: a for name, a in arrays.items() if a.ndim == 1}
     layers = {name: a for name, a in arrays.items() if a.ndim != 1}
-    if classes is None:
-        return tabulate(columns, images), layers
-    return FactorTable(images, classes, **_read_options(members)), layers
+    if classes is not None:
+        return TableFile(images, classes, _read_options(members)), layers
+    if not columns:
+        rule = "must be given, as classes [n, F] or columns [n]"
+        raise TableError("factors", rule, "none")
+    return TableFile(images, columns), layers
 
 
 @READERS.register(".h5")
 @READERS.register(".hdf5")
-def read_h5(path: str | Path) -> FactorTable:
-    """Returns the table of an HDF5 file."""
+def read_h5(path: str | Path) -> TableFile | FactorTable:
+    """Returns the content of an HDF5 file."""
     import h5py
 
     def read(name: str, most: int | None = MAX_BYTES) -> Array:
         """Reads numbers or texts, of at most `most` bytes."""
         member = members[name]
+        is_number = member.dtype.kind in "buif"
+        if most is None and is_number and member.nbytes > MAX_IN_MEMORY:
+            return copy_parts(member.__getitem__, member)
         check_bytes(name, member.nbytes, most)
         if h5py.check_string_dtype(member.dtype):
             return np.asarray(member.asstr()[()], object)
@@ -165,19 +215,51 @@ def _list_arrays(group: Any) -> dict[str, Any]:
     return arrays
 
 
-def _make_table(arrays: Arrays) -> FactorTable:
+def _make_table(arrays: Arrays) -> TableFile | FactorTable:
     """Returns the table of arrays in our layout or a registered one."""
     if {"images", "classes"} <= {*arrays.names}:
         options = _read_options(arrays)
         images = arrays.read("images", None)
-        return FactorTable(images, arrays.read("classes"), **options)
+        return TableFile(images, arrays.read("classes"), options)
 
     for name in LAYOUTS.names():
         table = LAYOUTS.get(name).load()(arrays)
         if table is not None:
             return table
-    rule = "must have images and classes (docs/data.md has all layouts)"
+
+    if "images" in arrays.names:
+        table = _read_columns(arrays)
+        if table is not None:
+            return table
+    rule = (
+        "must have images, and classes or an array [n] for each factor "
+        "(docs/data.md has all layouts)"
+    )
     raise TableError("members", rule, ", ".join(sorted(arrays.names)) or "none")
+
+
+def _read_columns(arrays: Arrays) -> TableFile | None:
+    """Reads factors without classes: `values` [n, F], or arrays [n] by name."""
+    import pandas as pd
+
+    options = _read_options(arrays)
+    values = options.pop("values", None)
+    if values is not None and values.ndim == 2:
+        names = [f"factor_{number}" for number in range(values.shape[1])]
+        options.setdefault("names", names)
+        frame = pd.DataFrame(values)
+        return TableFile(arrays.read("images", None), frame, options)
+
+    columns = {}
+    for name in arrays.names:
+        if name in ("images", *OPTIONS):
+            continue
+        array = arrays.read(name)
+        if array.ndim == 1:
+            columns[name] = array
+    if not columns:
+        return None
+    return TableFile(arrays.read("images", None), columns, options)
 
 
 @LAYOUTS.register("dSprites")
@@ -207,7 +289,7 @@ def read_3dshapes(arrays: Arrays) -> FactorTable | None:
 
     columns = dict(zip(names, labels.T, strict=True))
     images = arrays.read("images", None)
-    return tabulate(columns, images, **options)
+    return FactorTable(images, columns, **options)
 
 
 def _read_options(arrays: Arrays) -> dict[str, Any]:
@@ -228,71 +310,7 @@ def _read_options(arrays: Arrays) -> dict[str, Any]:
     return options
 
 
-def tabulate(
-    columns: Any,
-    images: Array | None = None,
-    **options: Any,
-) -> FactorTable:
-    """Makes a table of columns of numbers or text.
-
-    Args:
-        columns: An array [n] for each factor, by its name; also a data frame.
-        images: Images as `FactorTable` takes them.
-        **options: Its options, but for `values`.
-
-    Raises:
-        TableError: If columns or options break a rule.
-    """
-    if not len(columns):
-        rule = "must be given, as classes [n, F] or columns [n]"
-        raise TableError("factors", rule, "none")
-    import pandas as pd
-
-    names: list[str] = []
-    classes: list[Array] = []
-    values = []
-    levels = []
-    for name in columns:
-        column = np.asarray(columns[name])
-        numbers = None
-        texts = None
-        if column.dtype.kind in "buif":
-            index, numbers = _number_values(column, str(name))
-        else:
-            index, texts = pd.factorize(column.astype(str))
-        if classes and len(index) != len(classes[0]):
-            rule = f"must have {len(classes[0]):,} rows, as {names[0]} has"
-            raise TableError(f"the column {name}", rule, f"{len(index):,}")
-        names.append(str(name))
-        classes.append(index)
-        values.append(numbers)
-        levels.append(texts)
-    options = {"levels": levels} | options
-    return FactorTable(
-        images,
-        np.stack(classes, axis=1),
-        values=values,
-        names=names,
-        **options,
-    )
-
-
-def _number_values(column: Array, name: str) -> tuple[Array, Array]:
-    """Returns classes [n] of numbers, equal but for rounding, and values."""
-    if not np.isfinite(column).all():
-        raise TableError(f"the column {name}", "must have no gaps", "NaN")
-    rounded = np.round(column.astype(float), DIGITS)
-    values, index = np.unique(rounded, return_inverse=True)
-    index = index.reshape(-1)
-
-    steps = np.diff(values)
-    is_next = steps > CLOSE * np.abs(values[1:])
-    classes = np.cumsum([0, *is_next])
-    _, first = np.unique(classes, return_index=True)
-    return classes[index], values[first]
-
-
-def read_folder(folder: Path) -> FactorTable:
+def read_folder(folder: Path) -> TableFile | FactorTable:
     """Reads a folder with one CSV file, or files of a registered format."""
     tables = list_files(folder, *TABLES)
     if len(tables) == 1:
@@ -307,97 +325,122 @@ def read_folder(folder: Path) -> FactorTable:
     raise TableError("the folder", rule, f"{len(tables)} .csv files")
 
 
-def _read_csv(folder: Path, table: Path) -> FactorTable:
+def _read_csv(folder: Path, table: Path) -> TableFile:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
-    frame = read_cells(table)
+    cells = read_cells(table)
+    frame = drop_empty_rows(cells)
     picture_column = find_picture_column(frame)
+    listed = list(map(str, frame))
     heads = []
-    for head in frame:
-        is_index = str(head).startswith("Unnamed:")  # of pandas
+    for head in listed:
+        is_index = head == "" or head.startswith("Unnamed:")  # of pandas
         if head != picture_column and not is_index:
-            heads.append(str(head))
-    if frame.empty or not picture_column or not heads:
-        rule = f"must have rows, {PICTURE_HEADS[0]} and a column per factor"
-        raise TableError(table.name, rule, ", ".join(map(str, frame))[:100])
+            heads.append(head)
+    if frame.empty or not heads or listed.count(picture_column) != 1:
+        rule = f"must have rows, one {PICTURE_HEADS[0]} and a column per factor"
+        raise TableError(table.name, rule, ", ".join(listed)[:100])
 
-    images = _read_images(folder, table.name, frame[picture_column].tolist())
-    columns = {}
-    kinds = []
-    for head in heads:
-        name, _, kind = head.partition(":")
-        columns[name] = _read_column(frame[head], kind, table.name)
-        kinds.append(kind or None)
-    return tabulate(columns, images, kinds=kinds)
+    pictures = open_files(folder, frame[picture_column].tolist(), table.name)
+    columns = frame.loc[:, frame.columns.isin(heads)]
+    columns.attrs[UNTYPED] = True
+    notes = []
+    num_empty = len(cells) - len(frame)
+    if num_empty:
+        notes.append(f"left out: empty rows of {table.name} ({num_empty})")
+    return TableFile(pictures, columns, notes=tuple(notes))
 
 
-def _read_column(cells: "pd.Series[str]", kind: str, table: str) -> Array:
-    """Returns a column as numbers if it has no text, else as text."""
+@FOLDER_READERS.register(".parquet")
+def read_parquet_folder(folder: Path) -> TableFile:
+    """Reads all parquet files of a folder, one after the other."""
+    return _read_parquet(list_files(folder, ".parquet"))
+
+
+@READERS.register(".parquet")
+def read_parquet(path: str | Path) -> TableFile:
+    """Reads a parquet file, as of Hugging Face.
+
+    One column holds files of pictures as bytes, or structs with `bytes`. The
+    others are factors; labels have the names that Hugging Face's metadata give.
+    """
+    return _read_parquet([Path(path)])
+
+
+def _read_parquet(paths: list[Path]) -> TableFile:
+    """Reads files with the same columns."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        rule = "needs pyarrow to be read (pip install pyarrow)"
+        raise TableError(paths[0].name, rule, "no such module") from error
+
+    parts = [parquet.read_table(path) for path in paths]
+    table = pa.concat_tables(parts, promote_options="default")
+    head = _find_picture_bytes(table)
+    if not head or not table.num_rows:
+        rule = "must have rows, and a column of pictures as bytes"
+        raise TableError(paths[0].name, rule, ", ".join(table.column_names))
+
+    frame = table.drop_columns(head).to_pandas()
+    for label, names in _find_label_names(table.schema).items():
+        _name_labels(frame, label, names)
+    return TableFile(_open_picture_bytes(table[head], head), frame)
+
+
+def _find_picture_bytes(table: Any) -> str:
+    """Finds the first column of bytes, or of structs with `bytes`."""
+    import pyarrow as pa
+
+    for field_type in table.schema:
+        kind = field_type.type
+        if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+            return field_type.name
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            return field_type.name
+    return ""
+
+
+def _open_picture_bytes(column: Any, head: str) -> Pictures:
+    """Returns the pictures of a column of bytes, or of structs with `bytes`."""
+    import pyarrow as pa
+    import pyarrow.compute
+
+    if pa.types.is_struct(column.type):
+        column = pa.compute.struct_field(column, "bytes")
+    names = [f"row {number}" for number in range(len(column))]
+
+    def read(number: int) -> Array:
+        content = column[number].as_py()
+        if not content:
+            rule = "must have the bytes of all pictures"
+            raise TableError(head, rule, f"none in row {number}")
+        return decode_picture(content, names[number])
+
+    return Pictures(names, read)
+
+
+def _find_label_names(schema: Any) -> dict[str, list[str]]:
+    """Finds the names of classes that Hugging Face keeps in metadata."""
+    text = (schema.metadata or {}).get(b"huggingface")
+    if text is None:
+        return {}
+    names = {}
+    features = json.loads(text)["info"]["features"]
+    for column, feature in features.items():
+        if isinstance(feature, dict) and "names" in feature:
+            names[column] = list(map(str, feature["names"]))
+    return names
+
+
+def _name_labels(frame: "pd.DataFrame", label: str, names: list[str]) -> None:
+    """Replaces numbers of classes in a column by their names."""
     import pandas as pd
 
-    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(float)
-    is_text = ~np.isfinite(numbers)
-    is_wrong = cells == ""
-    if kind != "categorical" and not is_text.all():
-        is_wrong = is_text
-    if is_wrong.any():
-        row = int(is_wrong.argmax())
-        rule = f"must have a number, or all texts, in {cells.name}"
-        got = f"{cells.iloc[row]!r} in row {row + 2}"
-        raise TableError(table, rule, got)
-
-    # Categories such as 1 and 01, or 1E2 and 100, are equal as numbers.
-    num_values = len(np.unique(numbers.astype(np.float32)))
-    is_merged = kind == "categorical" and num_values < cells.nunique()
-    if is_text.any() or is_merged:
-        return cells.to_numpy(str)
-    return numbers
-
-
-def _read_images(folder: Path, table: str, names: list[str]) -> Array:
-    absent = [name for name in names if not os.path.isfile(folder / name)]
-    if absent:
-        rule = "must name images that are in the folder"
-        got = f"{absent[0][:100]} ({len(absent)} are absent)"
-        raise TableError(table, rule, got)
-    if len({*names}) < len(names):
-        rule = "must name each image once"
-        raise TableError(table, rule, f"{len({*names})} names")
-
-    first = _read_picture(folder / names[0])
-    images = allocate((len(names), *first.shape), first.dtype)
-    for number, name in enumerate(names):
-        image = _read_picture(folder / name)
-        if (image.shape, image.dtype) != (first.shape, first.dtype):
-            rule = f"must all be {first.dtype} {list(first.shape)}"
-            got = f"{image.dtype} {list(image.shape)} in {name}"
-            raise TableError("images", rule, got)
-        images[number] = image
-    return images
-
-
-def _read_picture(file: Path) -> Array:
-    """Returns the pixels, upright; transparent ones show a black ground."""
-    import PIL.Image as pil
-    from PIL import ImageOps
-
-    try:
-        # Pillow warns of large pictures and refuses larger ones.
-        with warnings.catch_warnings(action="ignore"):
-            opened = pil.open(file, formats=FORMATS)
-    except pil.UnidentifiedImageError as error:
-        rule = f"must be {', '.join(FORMATS)}"
-        raise TableError("images", rule, file.name) from error
-    with opened as file_picture:
-        picture = ImageOps.exif_transpose(file_picture)
-    if picture.mode == "F":
-        rule = "must have integer pixels"
-        raise TableError("images", rule, f"floats in {file.name}")
-    if picture.mode.startswith("I"):  # gray, of 16 bits
-        return np.asarray(picture)
-
-    mode = "RGB"
-    if picture.mode in ("1", "L", "LA"):
-        mode = "L"
-    ground = pil.new("RGBA", picture.size, "black")
-    ground.alpha_composite(picture.convert("RGBA"))
-    return np.asarray(ground.convert("RGB").convert(mode))
+    if label not in frame:
+        return
+    numbers = frame[label]
+    if numbers.isin(range(len(names))).all():
+        categories = pd.Index(names)
+        codes = numbers.to_numpy(int)
+        frame[label] = pd.Categorical.from_codes(codes, categories)

@@ -1,6 +1,7 @@
 """Datasets of users' files: images of a table, and embeddings."""
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,17 +15,17 @@ from numpy import ndarray as Array
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import TFDS, find_prepared, hash_data
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.settings import CONTROLS
+from tfcomp.config.settings import CONTROLS, split_names
 from tfcomp.datasets.copies import Copies
 from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.pictures import load_images
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
-from tfcomp.datasets.table_factors import TableError
-from tfcomp.datasets.table_readers import READERS, read_folder
+from tfcomp.datasets.table_columns import TableError
+from tfcomp.datasets.table_readers import READERS, TableFile, read_folder
 
 SAMPLE = 256  # number of images whose brightness is measured
-_read: dict[str, FactorTable] = {}  # the last table, by its hash
 
 
 @DATASETS.register("table")
@@ -40,13 +41,21 @@ def make_table(config: RunConfig) -> Dataset:
             f"is {digest}, not {data.data_hash} (--data_hash= accepts it)"
         )
     with explain_damage(data.data):
-        if digest not in _read:
-            _read.clear()
-            _read[digest] = read_table(data.data, data.data_dir)
-        table = _read[digest]
-        if data.factors:
-            table = table.select(data.factors.split(","))
+        table = _read_again(
+            digest,
+            data.data,
+            data.data_dir,
+            data.factors,
+            data.ignore,
+            data.image_size,
+        )
     return make_table_dataset(config, table)
+
+
+@functools.lru_cache(maxsize=1)
+def _read_again(digest: str, *options: Any) -> FactorTable:
+    """Reads a table, unless it is the last one that was read."""
+    return read_table(*options)
 
 
 def make_listed_region(table: FactorTable, images: Any) -> Region:
@@ -192,17 +201,44 @@ def find_polarity(table: FactorTable) -> str:
     return "dark" if brightness > 0.5 else "bright"
 
 
-def read_table(data: str, data_dir: str = "") -> FactorTable:
+def read_table(
+    data: str,
+    data_dir: str = "",
+    factors: str = "",
+    ignore: str = "",
+    image_size: int = 0,
+) -> FactorTable:
     """Reads the table of a file, a folder, or a TFDS dataset.
 
     Args:
         data: The value of `--data`.
         data_dir: The folder of TFDS datasets.
+        factors: The columns that are factors, separated by commas; empty for
+            all.
+        ignore: Columns that are left out, separated by commas.
+        image_size: Rows and columns that images are scaled to; 0 for none.
 
     Raises:
         ConfigError: For a file of an unknown ending.
         TableError: If the table breaks a rule.
     """
+    content = _read_content(data, data_dir)
+    names = split_names(factors)
+    ignored = split_names(ignore)
+    if isinstance(content, TableFile):
+        return content.make_table(names, ignored, image_size)
+    if not isinstance(content, FactorTable):
+        kind = type(content).__name__
+        raise TableError("the reader", "must return a FactorTable", kind)
+
+    if not (names or ignored or image_size):
+        return content
+    images = load_images(content.images, image_size)
+    return content.select(names, ignored, images)
+
+
+def _read_content(data: str, data_dir: str) -> TableFile | FactorTable:
+    """Reads a file, a folder, or a TFDS dataset by the reader of its ending."""
     path = Path(data)
     ending = path.suffix.lower()
     if data.startswith(TFDS):
@@ -214,12 +250,7 @@ def read_table(data: str, data_dir: str = "") -> FactorTable:
         endings = ", ".join(READERS.names())
         rule = f"must be a folder, or one of {endings}"
         raise ConfigError("data", rule, data)
-
-    table = READERS.get(ending).load()(path)
-    if not isinstance(table, FactorTable):
-        kind = type(table).__name__
-        raise TableError("the reader", "must return a FactorTable", kind)
-    return table
+    return READERS.get(ending).load()(path)
 
 
 @contextlib.contextmanager

@@ -15,12 +15,13 @@ import functools
 import importlib
 import math
 import os
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry, import_plugins
 from tfcomp.config.process import count_memory
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import RunConfig, all_fields
 from tfcomp.datasets import DATASETS, Dataset, make_dataset
 from tfcomp.datasets.factors import FactorSpace, parse_groups
 
@@ -117,6 +118,40 @@ def check_parts(config: RunConfig) -> None:
     DATASETS.get(config.data.dataset)
     MODELS.get(config.model.model)
     ENCODINGS.get(config.model.encoding)
+
+
+def describe_unused(config: RunConfig, names: Collection[str]) -> str:
+    """Describes flags that change nothing, since other parts read them.
+
+    Parts of users may read any flag: beside one, nothing is described.
+
+    Args:
+        config: The run.
+        names: The flags that a user typed.
+
+    Returns:
+        A note; empty if all are used.
+    """
+    parts = {
+        config.model.model: MODELS,
+        config.model.encoding: ENCODINGS,
+        config.data.dataset: DATASETS,
+    }
+    for part, registry in parts.items():
+        module = registry.get(part).target.__module__
+        if not module.startswith(("tfcomp.", "functools")):
+            return ""
+
+    values = config.to_flags()
+    unused = []
+    for field in all_fields():
+        users = field.metadata["used_by"]
+        is_used = not users or not parts.keys().isdisjoint(users)
+        if field.name in names and not is_used:
+            unused.append(f"--{field.name}={values[field.name]}")
+    if not unused:
+        return ""
+    return f"without effect on {', '.join(parts)}: {', '.join(unused)}"
 
 
 def check_memory(config: RunConfig, dataset: Dataset) -> None:

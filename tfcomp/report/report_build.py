@@ -12,7 +12,11 @@ from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import show_progress
 from tfcomp.datasets import Dataset, solvable
-from tfcomp.datasets.notes import describe_copies, list_notes
+from tfcomp.datasets.notes import (
+    describe_copies,
+    list_factors,
+    list_notes,
+)
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit, save_exhibit, use_own_style
 from tfcomp.figures.projector import write_projections
@@ -369,10 +373,25 @@ def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
         texts[analysis.name] = analysis.run.description
     tables = [
         make_exhibit("settings", rows=settings),
+        make_exhibit("factors", rows=_list_factors(analyses)),
         make_exhibit("coverage", rows=coverage),
     ]
     finding = verbalize.describe_common(settings)
     return make_section("runs", tables, finding, texts)
+
+
+def _list_factors(analyses: Sequence[RunAnalysis]) -> list[Row]:
+    """Lists factors, of runs on the same ones once."""
+    rows: list[Row] = []
+    spaces = []
+    for analysis in analyses:
+        space = analysis.dataset.space
+        if space in spaces:
+            continue
+        spaces.append(space)
+        for row in list_factors(analysis.dataset):
+            rows.append({"run": analysis.name, **row})
+    return rows
 
 
 def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:

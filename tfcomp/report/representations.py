@@ -12,7 +12,6 @@ from tfcomp.datasets.dataset import Dataset, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.datasets.table_readers import tabulate
 from tfcomp.datasets.tables import VectorDataset, make_table_dataset
 from tfcomp.metrics.references import fit_effects, make_design
 from tfcomp.models.adapters import check_outputs, wrap_model
@@ -65,7 +64,7 @@ def evaluate_embeddings(
         ConfigError: For an impossible region or name.
     """
     if not isinstance(table, FactorTable):
-        table = tabulate(table)
+        table = FactorTable(None, table)
     rows = table.rows
     layers = scores.read_layers(embeddings, len(rows))
     config, listed = make_config(table, region, name, eval_points)

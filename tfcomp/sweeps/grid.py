@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from tfcomp.config import run_flags
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.datasets.notes import list_notes
 from tfcomp.metrics.registry import adopt_metrics
-from tfcomp.models.registry import check_config
-from tfcomp.storage.run_folder import TRIALS
+from tfcomp.models.registry import check_config, describe_unused
+from tfcomp.storage.run_folder import METRICS_FILE, TRIALS
 from tfcomp.sweeps.scheduler_options import is_here
 from tfcomp.tables.flatten import ALL, END, Run
-from tfcomp.tables.read import print_left_out, read_run
+from tfcomp.tables.read import try_run
 
 GRID: dict[str, tuple[list[str], str]] = {
     "grid": (
@@ -157,22 +157,28 @@ class Trial:
         return " ".join(f"{name}={value}" for name, value in named.items())
 
 
-def read_result(trial: Trial, history: bool = False) -> Run | None:
-    """Reads the numbers of a trial; None if it is unfinished or damaged.
+def read_result(
+    trial: Trial,
+    history: bool = False,
+) -> tuple[Run | None, list[str]]:
+    """Reads the numbers of a trial.
 
     Args:
         trial: Need not be finished.
         history: Also read the numbers of each epoch.
+
+    Returns:
+        The run, None if it is unfinished or damaged, and what was left out and
+        why.
     """
-    try:
-        run = read_run(trial.path, history)
-    except (OSError, ValueError, RunError):
-        return None
-    # Trials may differ in flags that change no number.
-    run.row["run"] = trial.name
-    print_left_out(run.notes)
-    adopt_metrics(run.own_metrics)
-    return run
+    if not (trial.path / METRICS_FILE).exists():
+        return None, []
+    run, reasons = try_run(trial.path, history)
+    if run is not None:
+        # Trials may differ in flags that change no number.
+        run.row["run"] = trial.name
+        adopt_metrics(run.own_metrics)
+    return run, reasons
 
 
 def list_scores(run: Run | None) -> dict[str, float]:
@@ -227,6 +233,10 @@ def make_trials(
         )
         dataset = check_config(config, is_here(flags))
         notes |= dict.fromkeys(list_notes(dataset))
+        typed = [*flags.get(run_flags.TYPED, ()), *varied]
+        unused = describe_unused(config, typed)
+        if unused:
+            notes[unused] = None
         version = compute_code_version(config.plugins)
         for seed in seeds:
             training = dataclasses.replace(config.training, seed=seed)

@@ -34,7 +34,7 @@ from tfcomp.statistics.seed_statistics import (
 from tfcomp.storage import files
 from tfcomp.storage.run_folder import TRIALS, read_metrics
 from tfcomp.sweeps.grid import Trial, list_scores, read_result
-from tfcomp.tables.read import Results
+from tfcomp.tables.read import Results, print_left_out
 
 PAGE = "report.html"
 # TensorBoard knows an event file by a part of its name.
@@ -86,7 +86,8 @@ def compute_numbers(trials: Sequence[Trial], pairs: str) -> SweepNumbers:
     finished = []
     names: dict[str, None] = {}
     for trial in trials:
-        run = read_result(trial, history=True)
+        run, reasons = read_result(trial, history=True)
+        print_left_out(reasons)
         if run is not None:
             finished.append((trial, run))
             names |= dict.fromkeys(list_scores(run))

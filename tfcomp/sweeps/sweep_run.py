@@ -24,7 +24,7 @@ from tfcomp.metrics.registry import is_measured
 from tfcomp.models.registry import choose_threads
 from tfcomp.storage import files
 from tfcomp.storage.files import lock_folder
-from tfcomp.storage.run_folder import FLAGS_FILE, METRICS_FILE, is_finished
+from tfcomp.storage.run_folder import FLAGS_FILE, is_finished
 from tfcomp.sweeps import grid
 from tfcomp.sweeps.pool import Pool, open_pool
 from tfcomp.sweeps.scheduler_options import SchedulerOptions
@@ -265,18 +265,18 @@ class Sweep(Workload):
         trial: grid.Trial,
         failures: Mapping[str, str],
     ) -> dict[str, Any]:
-        run = grid.read_result(trial)
+        run, reasons = grid.read_result(trial)
         status = "missing"
         if trial.name in failures:
             status = "failed"
         elif run is not None:
             status = "finished"
-        elif (trial.path / METRICS_FILE).exists():
+        elif reasons:
             status = "damaged"
         row = {
             "trial": trial.name,
             "status": status,
-            "reason": failures.get(trial.name, ""),
+            "reason": failures.get(trial.name, "; ".join(reasons)),
             **trial.setting,
             "seed": trial.seed,
         }

@@ -266,18 +266,35 @@ def read_results(
     for folder in run_folder.find_runs(patterns):
         if not excluded.isdisjoint(folder.parents):
             continue
-        try:
-            run = read_run(folder, history)
-        except (OSError, ValueError, RunError) as error:
-            notes.append(f"{folder.name} cannot be read: {error}")
-            continue
-        notes += run.notes
-        runs.append(run)
+        run, reasons = try_run(folder, history)
+        notes += reasons
+        if run is not None:
+            runs.append(run)
 
     for pack in find_packs(patterns):
         runs += read_pack(pack)
     distinct = _leave_out_repeats(runs, notes)
     return Results(distinct, notes)
+
+
+def try_run(
+    folder: Path,
+    history: bool = True,
+) -> tuple[Run | None, list[str]]:
+    """Reads one run as `read_run` does, unless it is damaged.
+
+    Args:
+        folder: The run folder.
+        history: True to read the numbers of epochs, too.
+
+    Returns:
+        The run, None if it is damaged, and what was left out and why.
+    """
+    try:
+        run = read_run(folder, history)
+    except (OSError, ValueError, RunError) as error:
+        return None, [f"{folder.name} cannot be read: {error}"]
+    return run, list(run.notes)
 
 
 def read_run(folder: Path, history: bool = True) -> Run:

@@ -1,0 +1,424 @@
+"""Columns of users' tables: the same table in every format is the same."""
+
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pandas as pd
+import PIL.Image
+import pytest
+from numpy.testing import assert_array_equal
+
+import tfcomp
+from tests.datasets.own_tables import load
+from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.hashes import hash_data
+from tfcomp.datasets import pictures, table_readers
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.table_columns import TableError
+from tfcomp.datasets.tables import read_table
+
+COUNT = 24
+PIXELS = np.random.default_rng(0).integers(0, 256, (COUNT, 6, 5), np.uint8)
+ROWS = np.arange(COUNT)
+COLUMNS: dict[str, Any] = {
+    "floor hue": ROWS % 4 / 10,
+    "kind": np.array(["R&B", "rock,pop", "pop"])[ROWS // 8],
+    "large": ROWS // 4 % 2 == 1,
+}
+REST = {"id": np.array([f"file {row}" for row in ROWS])}
+GENRES = ("R&B", "rock,pop", "pop")
+
+
+def encode(pixels: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(file, "png")
+    return file.getvalue()
+
+
+def write_csv(folder: Path, frame: pd.DataFrame) -> Path:
+    for row, pixels in enumerate(PIXELS):
+        PIL.Image.fromarray(pixels).save(folder / f"{row}.png")
+    names = [f"{row}.png" for row in ROWS]
+    frame.assign(file=names).to_csv(folder / "table.csv", index=False)
+    return folder
+
+
+def write_npz(folder: Path, frame: pd.DataFrame) -> Path:
+    columns = {}
+    for name in frame:
+        column = frame[name].to_numpy()
+        if column.dtype == object:
+            column = column.astype(str)
+        columns[name] = column
+    np.savez(folder / "own.npz", images=PIXELS, **columns)
+    return folder / "own.npz"
+
+
+def write_h5(folder: Path, frame: pd.DataFrame) -> Path:
+    with h5py.File(folder / "own.h5", "w") as file:
+        file["images"] = PIXELS
+        for name in frame:
+            file[name] = frame[name].to_numpy()
+    return folder / "own.h5"
+
+
+def write_parquet(folder: Path, frame: pd.DataFrame) -> Path:
+    pictures = [{"bytes": encode(image), "path": None} for image in PIXELS]
+    frame = frame.assign(image=pictures)
+    frame.to_parquet(folder / "own.parquet")
+    return folder / "own.parquet"
+
+
+def write_shards(folder: Path, frame: pd.DataFrame) -> Path:
+    contents = list(map(encode, PIXELS))
+    frame = frame.assign(picture=contents)
+    frame[:10].to_parquet(folder / "train-0.parquet")
+    frame[10:].to_parquet(folder / "train-1.parquet")
+    return folder
+
+
+Write = Callable[[Path, pd.DataFrame], Path]
+FORMATS: list[Write] = [
+    write_csv,
+    write_npz,
+    write_h5,
+    write_parquet,
+    write_shards,
+]
+
+
+def read_frame(frame: Any, **options: Any) -> tfcomp.FactorTable:
+    return tfcomp.FactorTable(PIXELS, frame, **options)
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_a_table_is_the_same_in_every_format(
+    write: Write,
+    tmp_path: Path,
+) -> None:
+    frame = pd.DataFrame(COLUMNS | REST)
+    expected = read_frame(pd.DataFrame(COLUMNS))
+
+    path = write(tmp_path, frame)
+    table = read_table(str(path), ignore="id")
+
+    assert expected.space.names == ("floor_hue", "kind", "large")
+    assert expected.space["kind"].names == GENRES
+    assert expected.space["large"].names == ("False", "True")
+    assert table.space == expected.space
+    assert_array_equal(table.points, expected.points)
+    drawn = table.draw(table.points)
+    assert_array_equal(drawn, expected.draw(expected.points))
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_a_column_that_differs_in_each_row_is_no_factor(
+    write: Write,
+    tmp_path: Path,
+) -> None:
+    """Beside it, noise would be a sum of parts."""
+    path = write(tmp_path, pd.DataFrame(COLUMNS | REST))
+    with pytest.raises(RunError, match="--ignore=id"):
+        load(path)
+    with pytest.raises(RunError, match="--ignore=id"):
+        load(path, "--factors=kind,id")
+    assert len(load(path, "--ignore=id").space) == 3
+    assert load(path, "--factors=kind,large").space.shape == (3, 2)
+
+
+def test_one_factor_may_differ_in_each_row() -> None:
+    assert read_frame({"x": ROWS}).space.shape == (COUNT,)
+    both = {"x": ROWS + 0.5, "y": ROWS * 2.0}
+    kinds = ["continuous", "continuous"]
+    assert read_frame(both, kinds=kinds).space.shape == (8, 8)
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_the_flag_makes_a_factor_continuous(
+    write: Write,
+    tmp_path: Path,
+) -> None:
+    x = np.random.default_rng(1).random(COUNT)
+    path = write(tmp_path, pd.DataFrame({"x": x, "kind": ROWS % 2}))
+    dataset = load(path, "--factors=x:continuous:4,kind")
+    assert dataset.space["x"].size == 4
+    place = dataset.space.names.index("x")
+    points = np.sort(dataset.splits.all.factors[:, place])
+    np.testing.assert_allclose(points, np.sort(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["classes", "values"])
+def test_the_flag_makes_arrays_continuous(name: str, tmp_path: Path) -> None:
+    numbers = np.random.default_rng(1).random((COUNT, 2))
+    members = {"images": PIXELS, name: numbers, "names": ["x", "y"]}
+    np.savez(tmp_path / "own.npz", **members)
+    dataset = load(tmp_path / "own.npz", "--factors=y:continuous")
+    assert dataset.space.names == ("y",)
+    (note,) = dataset.notes
+    assert f"x ({COUNT})" in note
+
+
+GAPS: dict[str, tuple[Any, str]] = {
+    "None": (["a", None, "b", "a"], "row 1"),
+    "NaN among texts": (["a", "b", np.nan, "a"], "row 2"),
+    "NaN among numbers": ([0, 1, np.nan, 3], "row 2"),
+    "infinity": ([0, 1, 2, np.inf], "row 3"),
+    "no date": (pd.to_datetime(["2026-01-01", None] * 2), "row 1"),
+    "text among numbers": ([0, "red", 1, 2], "row 1"),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_a_gap_is_refused_by_its_row(name: str) -> None:
+    cells, row = GAPS[name]
+    frame = pd.DataFrame({"x": [0, 1, 0, 1], "bad": cells})
+    with pytest.raises(TableError, match=rf"{row} .*--ignore=bad"):
+        read_frame_of(4, frame)
+    assert read_frame_of(4, frame, ignore=["bad"]).space.shape == (2,)
+    nuisance = read_frame_of(4, frame, factors=["x"])
+    assert nuisance.space.names == ("x",)
+
+
+def read_frame_of(count: int, frame: Any, **options: Any) -> tfcomp.FactorTable:
+    return tfcomp.FactorTable(PIXELS[:count], frame, **options)
+
+
+def test_a_factor_may_lie_in_the_index() -> None:
+    frame = pd.DataFrame(COLUMNS)
+    expected = read_frame(frame[["kind", "large", "floor hue"]])
+    indexed = read_frame(frame.set_index(["kind", "large"]))
+    assert indexed.space == expected.space
+    assert_array_equal(indexed.rows, expected.rows)
+
+    named = frame.assign(id=REST["id"]).set_index("id")
+    assert read_frame(named).space == read_frame(frame).space
+
+
+def test_columns_that_are_there_twice(tmp_path: Path) -> None:
+    twice = pd.DataFrame(np.c_[ROWS % 2, ROWS % 3, ROWS % 4])
+    twice.columns = ["x", "x", "y"]
+    with pytest.raises(TableError, match="x twice"):
+        read_frame(twice)
+    assert read_frame(twice, ignore=["x"]).space.names == ("y",)
+
+    rows = [f"{row}.png,{row % 2},{row % 3}" for row in ROWS]
+    write_csv(tmp_path, pd.DataFrame(COLUMNS))
+    for head in ("file,x,x", "file,x,file"):
+        text = "\n".join([head, *rows])
+        (tmp_path / "table.csv").write_text(text)
+        with pytest.raises(RunError, match=r"x twice|file"):
+            load(tmp_path)
+
+
+def test_levels_that_are_there_twice() -> None:
+    levels = [["a", "b", "a"], None]
+    classes = np.c_[ROWS % 3, ROWS % 4]
+    with pytest.raises(TableError, match="a twice"):
+        read_frame(classes, levels=levels)
+
+
+def test_empty_rows_of_a_spreadsheet(tmp_path: Path) -> None:
+    write_csv(tmp_path, pd.DataFrame(COLUMNS))
+    expected = load(tmp_path)
+    with (tmp_path / "table.csv").open("a") as file:
+        file.write(",,,\n , ,,\n")
+    dataset = load(tmp_path)
+    assert dataset.space == expected.space
+    (note,) = dataset.notes
+    assert "empty rows" in note
+    assert "2" in note
+
+
+def test_unknown_columns_cannot_be_ignored(tmp_path: Path) -> None:
+    path = write_npz(tmp_path, pd.DataFrame(COLUMNS))
+    with pytest.raises(RunError, match="floor_hue, kind, large.*got shape"):
+        load(path, "--ignore=shape")
+    with pytest.raises(RunError, match="ignore"):
+        load(path, "--ignore=floor_hue,kind,large")
+
+
+START = 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        START + 60.0 * (ROWS % 4),
+        pd.to_datetime(START + 60 * (ROWS % 4), unit="s"),
+    ],
+)
+def test_times_stay_apart(times: Any) -> None:
+    """In 32 bits, minutes of our years are equal."""
+    table = read_frame({"t": times, "x": ROWS // 4})
+    assert table.space["t"].values().tolist() == [0, 60, 120, 180]
+    origin = f"{table.notes} {table.space['t'].unit}"
+    assert "1,700,000,000" in origin or "2023-11-14 22:13:20" in origin
+    points = read_frame({"t": times, "x": ROWS}, kinds=["continuous:4"] * 2)
+    assert np.unique(points.points[:, 0]).tolist() == [0, 60, 120, 180]
+
+
+def test_values_of_other_factors_are_as_given() -> None:
+    for values in ([1e-9, 1e-8, 1e-4, 1.0], [1000, 1001, 1002, 1004]):
+        column = np.array(values)[ROWS % 4]
+        table = read_frame({"x": column, "y": ROWS // 4})
+        shown = table.space["x"].values()
+        assert_array_equal(shown, np.float32(values))
+        assert not any("counted" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ("kind:'R&B'", {"R&B"}),
+        ('kind:"rock,pop"', {"rock,pop"}),
+        ("kind:'rock,pop',large:True", {"rock,pop"}),
+        ("large:True,kind:'R&B'", {"R&B"}),
+        ("kind:'R&B'|kind:'rock,pop'", {"R&B", "rock,pop"}),
+        ("not:kind:'R&B'&not:kind:#1", {"pop"}),
+        ("kind:#0", {"R&B"}),
+        ("kind:pop", {"pop"}),
+    ],
+)
+def test_levels_in_quotes(spec: str, names: set[str]) -> None:
+    table = read_frame(COLUMNS)
+    is_held_out = parse_region(spec, table.space).contains(table.points)
+    kinds = table.space.name_values(table.points[is_held_out])["kind"]
+    assert set(kinds) == names
+
+
+@pytest.mark.parametrize("spec", ["kind:R&B", "kind:rock,pop"])
+def test_quotes_are_asked_for(spec: str) -> None:
+    space = read_frame(COLUMNS).space
+    with pytest.raises(ConfigError, match="'R&B'|quotes"):
+        parse_region(spec, space)
+
+
+def test_labels_of_hugging_face_have_names(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    pictures = [{"bytes": encode(image), "path": None} for image in PIXELS]
+    label = {"_type": "ClassLabel", "names": ["cat", "dog", "fox"]}
+    columns = {"image": pictures, "label": ROWS % 3, "x": ROWS // 3}
+    info = {"info": {"features": {"label": label}}}
+    table = pa.table(columns)
+    table = table.replace_schema_metadata({"huggingface": json.dumps(info)})
+    parquet.write_table(table, tmp_path / "own.parquet")
+
+    factor = load(tmp_path / "own.parquet").space["label"]
+
+    assert factor.categorical
+    assert factor.names == ("cat", "dog", "fox")
+
+
+def test_parquet_without_pictures(tmp_path: Path) -> None:
+    path = tmp_path / "own.parquet"
+    frame = pd.DataFrame({"x": [0, 1], "image": ["a.png", "b.png"]})
+    frame.to_parquet(path)
+    with pytest.raises(RunError, match="bytes"):
+        load(path)
+    frame["image"] = [{"bytes": encode(PIXELS[0])}, {"bytes": None}]
+    frame.to_parquet(path)
+    with pytest.raises(RunError, match="row 1"):
+        load(path)
+
+
+def test_the_hash_covers_shards(tmp_path: Path) -> None:
+    write_shards(tmp_path, pd.DataFrame(COLUMNS))
+    before = hash_data(str(tmp_path))
+    other = pd.DataFrame({"x": ROWS % 2, "image": list(map(encode, PIXELS))})
+    other.to_parquet(tmp_path / "train-1.parquet")
+    assert hash_data(str(tmp_path)) != before
+
+
+@pytest.mark.parametrize("write", [*FORMATS])
+def test_images_are_scaled_on_reading(write: Write, tmp_path: Path) -> None:
+    path = write(tmp_path, pd.DataFrame(COLUMNS))
+    table = read_table(str(path), image_size=3)
+    assert table.image_shape == (3, 3, 1)
+    assert table.images.dtype == np.uint8
+    # A linear filter keeps means, but for borders and rounding.
+    means = table.images.reshape(COUNT, -1).mean(axis=1)
+    expected = PIXELS.reshape(COUNT, -1).mean(axis=1)
+    assert np.abs(means - expected).max() < 12
+    assert load(path, "--image_size=3").image_shape == (3, 3, 1)
+
+
+def test_scaling_is_a_mean_of_what_a_pixel_covers() -> None:
+    from tfcomp.datasets.pictures import scale_image
+
+    halves = np.zeros((8, 16, 3))
+    halves[:, 8:] = [0.25, 0.5, 1]
+    small = scale_image(halves, 4)
+    assert small.shape == (4, 4, 3)
+    assert_array_equal(small[:, 0], 0)
+    np.testing.assert_allclose(small[:, 3], [[0.25, 0.5, 1]] * 4)
+    wide = scale_image(np.full((5, 7), 40_000, np.uint16), 16)
+    assert_array_equal(wide, np.full((16, 16), 40_000))
+
+
+def test_pictures_of_several_sizes_are_scaled(tmp_path: Path) -> None:
+    write_csv(tmp_path, pd.DataFrame(COLUMNS))
+    PIL.Image.fromarray(PIXELS[5][:4]).save(tmp_path / "5.png")
+    with pytest.raises(RunError, match="5.png .*--image_size"):
+        load(tmp_path)
+    assert load(tmp_path, "--image_size=4").image_shape == (4, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("write", "size"),
+    [
+        (write_csv, 0),
+        (write_h5, 0),
+        (write_shards, 0),
+        (write_npz, 3),
+    ],
+)
+def test_large_images_are_mapped_to_a_file(
+    write: Write,
+    size: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They have the bits of images in memory."""
+    path = write(tmp_path, pd.DataFrame(COLUMNS))
+    expected = read_table(str(path), image_size=size)
+    monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(table_readers, "MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(pictures, "PART", 10)
+
+    table = read_table(str(path), image_size=size)
+
+    assert isinstance(table.images, np.memmap)
+    assert "not in memory" in table.notes[0]
+    for _ in range(2):  # its pages are read again
+        drawn = table.draw(table.points)
+        assert_array_equal(drawn, expected.draw(table.points))
+
+
+def test_a_full_disk_leaves_images_in_memory(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
+    path = write_parquet(tmp_path, pd.DataFrame(COLUMNS))
+    usage = shutil.disk_usage(tmp_path)._replace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    table = read_table(str(path))
+    assert not isinstance(table.images, np.memmap)
+    assert "held in memory" in table.notes[0]
+
+
+def test_what_a_user_writes_into_a_mapped_copy_stays(tmp_path: Path) -> None:
+    np.save(tmp_path / "images.npy", np.zeros((COUNT, 6, 5), np.uint8))
+    images = np.load(tmp_path / "images.npy", mmap_mode="c")
+    images[:] = PIXELS
+    table = tfcomp.FactorTable(images, COLUMNS)
+    table.draw(table.points)
+    assert_array_equal(images, PIXELS)

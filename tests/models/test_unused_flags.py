@@ -1,0 +1,93 @@
+"""Flags that no part of a run reads are named, and no others."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests import own_factors  # which registers its data sets
+from tests.datasets.own_tables import make_data
+from tfcomp import train
+from tfcomp.config.errors import RunError
+from tfcomp.config.run_config import ModelConfig, all_fields
+from tfcomp.config.run_flags import (
+    define_run_flags,
+    parse_config,
+    parse_flags,
+)
+from tfcomp.datasets.dataset import DATASETS
+from tfcomp.models.registry import ENCODINGS, MODELS, describe_unused
+from tfcomp.sweeps.grid import make_trials
+
+LINE = "smoke --grid_size=8 --region=none --width=8 --depth=2"
+SHIPPED = [
+    name
+    for name in MODELS.names()
+    if MODELS.get(name).target.__module__.startswith("tfcomp.")
+]
+
+
+def describe(*flags: str, names: Sequence[str]) -> str:
+    return describe_unused(parse_config(["smoke", *flags]), names)
+
+
+def test_a_flag_of_another_model_is_named() -> None:
+    flags = ("--groups=nope", "--rank=8", "--sigma=2")
+    note = describe(*flags, names=["groups", "rank", "sigma", "seed"])
+    assert "--groups=nope" in note
+    assert "--rank=8" in note
+    assert "sigma" not in note
+    # What a flagfile holds for another model is nobody's mistake.
+    assert not describe(*flags, names=["sigma", "seed"])
+    assert not describe("--model=additive", names=["groups"])
+
+
+def test_commands_print_it(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    def stop(*arguments: object) -> None:
+        raise RunError("a training would begin")
+
+    monkeypatch.setattr(train, "run_training", stop)
+    with pytest.raises(RunError, match="begin"):
+        train.main(["train", "smoke", "--groups=nope"])
+    assert "--groups=nope" in capsys.readouterr().out
+
+    flags = ["--run_name=sweep", "--groups=nope"]
+    values = parse_flags(flags, define_run_flags())
+    _, notes = make_trials(values, [{"rank": 3}], [0])
+    assert "--groups=nope" in str(notes)
+    assert "--rank=3" in str(notes)
+
+
+def test_parts_that_use_a_flag_exist() -> None:
+    parts = {*MODELS.names(), *ENCODINGS.names(), *DATASETS.names()}
+    for field in all_fields():
+        assert parts.issuperset(field.metadata["used_by"])
+
+
+def test_parts_of_users_may_read_any_flag() -> None:
+    dataset = next(iter(own_factors.SPACES))
+    assert not describe(f"--dataset={dataset}", names=["groups"])
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_model_reads_no_flag_that_is_named(
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flags = [f"--model={name}", "--encoding=one_hot"]
+    config = parse_config([*LINE.split(), *flags])
+    dataset = make_data(LINE, *flags)
+    read = set()
+    find = object.__getattribute__
+
+    def record(settings: ModelConfig, key: str) -> object:
+        read.add(key)
+        return find(settings, key)
+
+    monkeypatch.setattr(ModelConfig, "__getattribute__", record)
+    MODELS.get(name).load()(config, dataset)
+    monkeypatch.undo()
+
+    assert not describe_unused(config, read & {*config.model.to_flags()})
