@@ -326,7 +326,8 @@ def test_missing_combinations() -> None:
     ],
 )
 def test_names_may_be_of_any_script(level: str) -> None:
-    table = tabulate({"g": np.array([level, "b"]), "x": np.arange(2)})
+    columns = {"g": np.array([level, "b"]), "x": np.arange(2)}
+    table = tfcomp.FactorTable(None, columns)
 
     assert table.space["g"].names == (level, "b")
     region = parse_region(f"g:{level}", table.space)

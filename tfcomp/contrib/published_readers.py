@@ -362,15 +362,10 @@ def _read_images(builder: Any, count: int) -> Array:
     images = allocate((count, *pixels.shape), dtype)
     start = 0
     for batch in _read_batches(builder, ["image"]):
-<<<<<<< HEAD
         batch_images = batch["image"]
         end = start + len(batch_images)
         images[start:end] = batch_images
-=======
-        end = start + len(batch["image"])
-        images[start:end] = batch["image"]
         release_memory(images)
->>>>>>> 2e3eeee9cd6705e94da0d32f7381c274585e4b34
         start = end
     return images
 
