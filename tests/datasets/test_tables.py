@@ -326,12 +326,12 @@ def test_missing_combinations() -> None:
     ],
 )
 def test_names_may_be_of_any_script(level: str) -> None:
-    columns = {"g": np.array([level, "b"]), "x": np.arange(2)}
+    columns = {"g": np.array([level, "b"] * 2), "x": np.repeat([0, 1], 2)}
     table = tfcomp.FactorTable(None, columns)
 
     assert table.space["g"].names == (level, "b")
     region = parse_region(f"g:{level}", table.space)
-    assert region.contains(table.points).tolist() == [True, False]
+    assert region.contains(table.points).tolist() == [True, True, False, False]
 
 
 def test_named_classes_may_be_absent() -> None:
