@@ -78,7 +78,7 @@ def main(name: str, argv: list[str]) -> int:
 
 def _print_help(title: str, table: dict[str, Any]) -> None:
     flags = make_flags(table)
-    text = command.format_help(title, flags)
+    text = command.format_help(title, {"Flags": list(flags)}, flags)
     print(f"\n{text}")
 
 

@@ -140,5 +140,6 @@ def define_flags() -> flags.FlagValues:
 main = Command(
     purpose=__doc__,
     table=define_flags,
+    parts=("data",),
     action=solve,
 )

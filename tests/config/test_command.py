@@ -15,10 +15,12 @@ import pytest
 from reproduction.plans import PLANS
 from reproduction.thresholds import command as threshold
 from tfcomp import __main__ as tfcomp
-from tfcomp import __version__, sweep, train
+from tfcomp import __version__, solvable, sweep, train
 from tfcomp.config import errors
 from tfcomp.config.command import Command
 from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.datasets import DATASETS
+from tfcomp.models import ENCODINGS, MODELS
 
 TABLE = {
     "name": ("none", "A name."),
@@ -88,6 +90,59 @@ def test_help_is_printed_and_nothing_done(
     assert "  --again=false\n" in printed
     assert "  --axis=\n" in printed
     assert "Shipped" not in printed  # flagfiles have the flags of runs
+
+
+def list_helped(printed: str) -> set[str]:
+    """The flags that a help lists."""
+    return set(re.findall(r"^  --(\w+)=", printed, re.MULTILINE))
+
+
+def test_short_help_has_the_names_of_parts(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    assert train.main(["train", "--help"]) == 0
+    printed = capsys.readouterr().out
+    names = {*MODELS.names(), *ENCODINGS.names(), *DATASETS.names()}
+    words = set(re.findall(r"\w+", printed))
+    assert names <= words
+    assert len(list_helped(printed)) <= 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (["--model=acting"], "candidates"),
+        (["--model", "low_rank"], "entropy_weight"),
+        (["low_rank"], "entropy_weight"),
+        (["--dataset=sprites"], "sprite_sizes"),
+        (["--encoding=ramp"], "ramp_range"),
+        (["--helpfull"], "adam_epsilon"),
+    ],
+)
+def test_help_of_a_part_has_its_flags(
+    arguments: list[str], flag: str, capsys: pytest.CaptureFixture
+) -> None:
+    train.main(["train", "--help"])
+    short = list_helped(capsys.readouterr().out)
+    train.main(["train", *arguments, "--help"])
+    listed = list_helped(capsys.readouterr().out)
+    assert flag in listed - short
+    assert short <= listed
+
+
+def test_full_help_has_every_flag(capsys: pytest.CaptureFixture) -> None:
+    train.main(["train", "--helpfull"])
+    listed = list_helped(capsys.readouterr().out)
+    assert listed - {"flagfile"} == set(train.define_flags())
+
+
+def test_help_without_a_network_has_flags_of_data(
+    capsys: pytest.CaptureFixture,
+) -> None:
+    solvable.main(["solvable", "--help"])
+    listed = list_helped(capsys.readouterr().out)
+    assert {"dataset", "region"} <= listed
+    assert listed.isdisjoint({"model", "epochs", "log_dir"})
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -3,7 +3,8 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,15 @@ from absl import flags
 
 from tfcomp.config import run_flags
 from tfcomp.config.errors import explain_failure
-from tfcomp.config.plugins import import_plugins
-from tfcomp.config.run_config import PARTS, RunConfig
+from tfcomp.config.plugins import Registry, import_plugins
+from tfcomp.config.run_config import COMMON_FLAGS, PARTS, RunConfig, all_fields
+from tfcomp.config.run_flags import PART_FLAGS
 from tfcomp.config.settings import Settings
 from tfcomp.config.termination import Terminated, end_on_signals
 
-HELP = {"--help", "-help", "-h", "--helpfull", "--helpshort"}
+FULL_HELP = "--helpfull"
+HELP = {"--help", "-help", "-h", FULL_HELP, "--helpshort"}
+MARGIN = " " * 8  # before the description of a flag
 FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 
 
@@ -33,12 +37,14 @@ class Command:
             returns them.
         action: Its work. It receives the flags, and returns the exit status.
         first: An example, which is printed if there are no flags.
+        parts: The parts of a run whose flags its help lists, as `data`.
     """
 
     purpose: str | None
     table: FlagTable
     action: Callable[[dict[str, Any]], int]
     first: str = ""
+    parts: tuple[str, ...] = ("data", "model", "training", "output")
 
     def define_flags(self) -> flags.FlagValues:
         """Returns its flags, with their default values."""
@@ -51,10 +57,7 @@ class Command:
         purpose = self.purpose or ""
         values = self.define_flags()
         if HELP & set(arguments):
-            modules = run_flags.find_value(arguments, "plugins")
-            import_plugins(modules)
-            run_flags.add_declared(modules, values)
-            print(format_help(purpose, values))
+            self._print_help(arguments, values)
             return 0
         if self.first and not arguments:
             print(f"{purpose}\nTry first: {self.first}\nAll flags: --help")
@@ -64,6 +67,24 @@ class Command:
         # Figures go to files: no window is opened, whatever is set up.
         os.environ["MPLBACKEND"] = "agg"
         return self.action(settings)
+
+    def _print_help(
+        self, arguments: Sequence[str], values: flags.FlagValues
+    ) -> None:
+        """Prints the help: purpose, flags, and shipped flagfiles."""
+        others = [word for word in arguments if word not in HELP]
+        modules = run_flags.find_value(others, "plugins")
+        import_plugins(modules)
+        run_flags.add_declared(modules, values)
+
+        groups = {"Flags": list(values)}
+        is_run = "dataset" in values
+        if is_run:
+            groups = _group_flags(values)
+        if is_run and FULL_HELP not in arguments:
+            chosen = run_flags.find_parts(others, values)
+            groups = _select_common(groups, self.parts, chosen)
+        print(format_help(self.purpose or "", groups, values))
 
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
@@ -110,15 +131,20 @@ def _open_missing_streams() -> None:
             setattr(sys, name, stream)
 
 
-def format_help(purpose: str, values: flags.FlagValues) -> str:
-    """Formats the help: purpose, flags, and shipped flagfiles.
+def format_help(
+    purpose: str,
+    groups: Mapping[str, Sequence[str]],
+    values: flags.FlagValues,
+) -> str:
+    """Formats the help of a command.
 
     Args:
         purpose: Stands above the flags.
-        values: The flags of a command.
+        groups: Names of the flags to list, by title.
+        values: The flags of the command.
     """
     lines = [purpose.strip()]
-    for title, names in _group_flags(values).items():
+    for title, names in groups.items():
         if names:
             lines += ["", f"{title}:"]
         for name in names:
@@ -127,21 +153,51 @@ def format_help(purpose: str, values: flags.FlagValues) -> str:
             if flag.boolean:
                 default = default.lower()
             lines.append(f"  --{name}={default}")
-            lines.append(f"        {flag.help}")
+            lines += _wrap(flag.help + _list_choices(name))
 
-    lines += ["  --flagfile=FILE", "        Read flags from a file."]
-    if "dataset" in values:  # the flags of a run
-        names = run_flags.list_flagfiles()
-        lines.append(f"        Shipped with tfcomp: {', '.join(names)}.")
+    lines += ["  --flagfile=FILE", *_wrap("Read flags from a file.")]
+    if "dataset" not in values:
+        return "\n".join(lines)
+
+    shipped = run_flags.list_flagfiles()
+    stems = [name.removesuffix(run_flags.SUFFIX) for name in shipped]
+    lines += _wrap(f"Shipped with tfcomp: {', '.join(stems)}.")
+    lines += [
+        "",
+        "All flags: --helpfull. Those of a model, code or dataset, and of a "
+        "flagfile:",
+        "--model=acting --help, --dataset=sprites --help, low_rank --help.",
+    ]
     return "\n".join(lines)
+
+
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width=80,
+        initial_indent=MARGIN,
+        subsequent_indent=MARGIN,
+        break_on_hyphens=False,
+    )
+
+
+def _list_choices(name: str) -> str:
+    """Lists the values that a flag of a run can take, if they have names."""
+    registry = Registry.by_flag.get(name)
+    names: Sequence[str] = ()
+    if name in PART_FLAGS and registry:
+        names = registry.names()
+    for field in all_fields():
+        if field.name == name:
+            names = field.metadata["choices"] or names
+    if not names:
+        return ""
+    return f" One of: {', '.join(names)}."
 
 
 def _group_flags(values: flags.FlagValues) -> dict[str, list[str]]:
     """Groups flags by the part of a run that they describe."""
     groups: dict[str, list[str]] = {"Flags": list(values)}
-    if "dataset" not in values:
-        return groups
-
     parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
     for title, part in parts.items():
         names = [field.name for field in part.list_settings()]
@@ -149,3 +205,27 @@ def _group_flags(values: flags.FlagValues) -> dict[str, list[str]]:
         for name in names:
             groups["Flags"].remove(name)
     return groups
+
+
+def _select_common(
+    groups: Mapping[str, Sequence[str]],
+    parts: Collection[str],
+    chosen: Collection[str],
+) -> dict[str, list[str]]:
+    """Selects flags that are used often, and those of some parts.
+
+    Args:
+        groups: Names of flags by title.
+        parts: Titles in small letters; flags of others are left out.
+        chosen: Models, codes and datasets whose own flags are listed, too.
+    """
+    common = set(COMMON_FLAGS)
+    for field in all_fields():
+        if not set(chosen).isdisjoint(field.metadata["used_by"]):
+            common.add(field.name)
+
+    selected = {"Flags": list(groups["Flags"])}
+    for title, names in groups.items():
+        if title.lower() in parts:
+            selected[title] = [name for name in names if name in common]
+    return selected

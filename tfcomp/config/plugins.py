@@ -6,7 +6,7 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tfcomp.config.errors import ConfigError, RunError, describe_plugin_error
 from tfcomp.config.process import quiet_startup
@@ -108,8 +108,11 @@ class Registry:
     or when names are listed.
     """
 
+    by_flag: ClassVar[dict[str, "Registry"]] = {}  # for help
+
     def __init__(self, flag: str) -> None:
         self.flag = flag
+        self.by_flag[flag] = self
         self._entries: dict[str, Entry] = {}
         self.clear = self._entries.clear  # removes all entries
 

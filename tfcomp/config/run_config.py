@@ -25,6 +25,15 @@ LOCATION_FLAGS = (
     "pictures export keep_outputs"
 ).split()
 
+# What `--help` lists; `--helpfull` has all.
+COMMON_FLAGS = (
+    "dataset region train_all grid_size noise data factors image_size "
+    "model encoding depth width "
+    "epochs steps_per_epoch batch_size learning_rate seed num_replicas "
+    "run_name log_dir export_dir eval_every layerwise_every resume overwrite "
+    "plugins"
+).split()
+
 # Parts that read a flag, for `used_by`.
 _DIGITS = "rotated_digits"
 _TABLE = "table"
@@ -42,14 +51,12 @@ _WIDE = (
 class DataConfig(Settings):
     """The examples: factors, held-out region (OOD, the rest is ID), images."""
 
-    dataset: str = setting(
-        "gaussian_bumps", "Name of the dataset (see docs/experiments.md)."
-    )
+    dataset: str = setting("gaussian_bumps", "The dataset.")
     region: str = setting(
         "square:6-22",
         "Factor combinations that training never sees, bounds inclusive: "
         "square:6-22, corner:14, cross:11-16, gap:x:10-16, box:x:6-22,y:0-9, "
-        "diagonal:3, shape:heart, random:0.2, file:FILE.csv, montero:element, "
+        "diagonal:3, shape:heart, random:0.2, montero:element, "
         "none, A|B, not:A and more.",
     )
     train_all: bool = setting(
@@ -200,12 +207,8 @@ class DataConfig(Settings):
 class ModelConfig(Settings):
     """The decoder, and the code of the factors that it is given."""
 
-    model: str = setting(
-        "cnn", "Name of the decoder (see docs/experiments.md)."
-    )
-    encoding: str = setting(
-        "bump", "Name of the input code of the factors (docs/experiments.md)."
-    )
+    model: str = setting("cnn", "The decoder.")
+    encoding: str = setting("bump", "The input code of the factors.")
     depth: int = setting(
         4,
         "Hidden layers after the first stage.",

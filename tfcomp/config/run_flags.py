@@ -31,6 +31,7 @@ SUFFIX = ".flags"
 # A flagfile may come from a stranger. What it must not do by itself: run code,
 # or connect to a machine that can run code here.
 COMMAND_LINE_ONLY = ("plugins", "scheduler")
+PART_FLAGS = ("dataset", "model", "encoding")
 _folders = [SHIPPED]  # where flagfiles are looked up by name
 TYPED = "typed flags"  # no name of a flag
 # Flags that take positional arguments, separated by commas.
@@ -140,6 +141,21 @@ def parse_flags(
     settings = _parse_expanded(expanded, values)
     settings[TYPED] = [split_flag(argument)[0] for argument in joined]
     return settings
+
+
+def find_parts(arguments: Sequence[str], values: flags.FlagValues) -> list[str]:
+    """Returns the dataset, model and code that the arguments name.
+
+    Args:
+        arguments: As `parse_flags` takes them.
+        values: The flags of the command.
+
+    Raises:
+        RunError: There is no such flagfile.
+    """
+    expanded = expand_flagfiles(_join_arguments(arguments, values))
+    parts = [find_value(expanded, flag) for flag in PART_FLAGS]
+    return [part for part in parts if part]
 
 
 def parse_record(lines: Sequence[str]) -> dict[str, Any]:
