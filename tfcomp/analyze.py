@@ -25,7 +25,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import split_names, split_paths
 from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.metrics.registry import is_measured
-from tfcomp.report.verbalize import is_hash, name_runs, to_file_name
+from tfcomp.report.verbalize import is_trial, name_runs, to_file_name
 from tfcomp.storage.files import check_folder, make_folder
 from tfcomp.storage.run_folder import check_run, find_runs
 
@@ -157,7 +157,7 @@ def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
         return paths[0] / "analysis"
 
     parent = paths[0].parent
-    if all(is_hash(config.run_name) for config in configs):
+    if all(is_trial(config.run_name) for config in configs):
         parent = parent.parent  # beside the trials of a sweep
     ending = "_".join(names)[:MAX_LETTERS]
     return parent / f"analysis_{ending}"

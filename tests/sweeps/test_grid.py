@@ -1,5 +1,6 @@
 """Grids, trials and sweeps: what they mean, and every mistake."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ from tfcomp.config.run_flags import (
     parse_flags,
 )
 from tfcomp.sweeps import grid, scheduler_options
-from tfcomp.sweeps.grid import Trial, make_trials, parse_grid
+from tfcomp.sweeps.grid import (
+    Trial,
+    make_label,
+    make_trials,
+    parse_grid,
+)
 
 NUM_TRIALS = {
     "sweep_ablation.flags": 60,
@@ -86,7 +92,9 @@ def make(
 
 
 def name(*flags: str, **setting: object) -> str:
-    return make([setting], [0], *flags)[0][0].name
+    """The hash in the name of a trial."""
+    (trial,), _ = make([setting], [0], *flags)
+    return trial.name.rpartition("-")[2]
 
 
 def test_trials_are_settings_times_seeds() -> None:
@@ -109,9 +117,31 @@ def test_folders_of_a_trial() -> None:
     (trial,), _ = make([{}], [0], "--log_dir=logs", "--export_dir=models")
     assert trial.path == Path("logs/sweep/trials") / trial.name
     assert trial.config.export_path == f"models/sweep/{trial.name}"
-    assert len(trial.name) == 16
-    assert int(trial.name, 16) >= 0
+    label, _, digest = trial.name.rpartition("-")
+    assert label == "seed=0"
+    assert int(digest, 16) >= 0
     assert trial.config.resume
+
+
+def test_a_trial_keeps_its_folder_when_an_axis_is_added(
+    working_folder: Path,
+) -> None:
+    (before,), _ = make([{"depth": 2}], [0])
+    before.path.mkdir(parents=True)
+    added, _ = make([{"depth": 2, "width": 16}, {"depth": 2, "width": 9}], [0])
+    paths = [trial.path for trial in added]
+    assert before.path in paths
+    assert len(set(paths)) == 2
+
+
+@pytest.mark.parametrize(
+    "region", ["box:x:6-22,y:0-9", "..", "a/b|c", "g:'R&B'", "x" * 300]
+)
+def test_names_of_trials_are_names_of_folders(region: str) -> None:
+    label = make_label({"region": region, "seed": 3})
+    assert re.fullmatch(r"[\w=+-][\w.=+-]*", label)
+    assert len(label) <= 80
+    assert label.endswith("seed=3")
 
 
 def test_the_name_follows_from_what_is_computed() -> None:

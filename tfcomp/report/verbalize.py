@@ -61,7 +61,7 @@ def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
     where flags do not tell the runs apart.
     """
     given = [config.run_name for config in configs]
-    are_trials = all(is_hash(name) for name in given)
+    are_trials = all(is_trial(name) for name in given)
     if len(set(given)) < len(given):  # runs in several folders
         given = [config.run_dir for config in configs]
         are_trials = False
@@ -96,9 +96,11 @@ def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
     return list(zip(names, labels, strict=True))
 
 
-def is_hash(name: str) -> bool:
+def is_trial(name: str) -> bool:
     """Returns True for the name of a trial of a sweep."""
-    return re.fullmatch("[0-9a-f]{16}", name) is not None
+    # Earlier versions had the hash alone.
+    pattern = r".*seed=\d+-[0-9a-f]{12}|[0-9a-f]{16}"
+    return re.fullmatch(pattern, name) is not None
 
 
 def to_file_name(name: str) -> str:

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from tfcomp.sweeps.scheduler_options import is_here
 from tfcomp.tables.flatten import ALL, END, Run
 from tfcomp.tables.read import try_run
 
+HASH_DIGITS = 12
+MAX_LABEL = 80  # characters
 GRID: dict[str, tuple[list[str], str]] = {
     "grid": (
         [],
@@ -134,7 +137,7 @@ def _parse_axis(spec: str, plugins: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a sweep; its name is a hash of flags and code."""
+    """One run of a sweep; its name has what varies, and a hash."""
 
     setting: dict[str, Any]  # the flags that the sweep varies, without the seed
     config: RunConfig
@@ -213,11 +216,12 @@ def make_trials(
         ConfigError: A setting breaks a rule.
     """
     base = make_config(dict(flags))
-    places = {
+    places: dict[str, Any] = {
         "log_dir": str(Path(base.run_dir) / TRIALS),
         "export_dir": os.path.join(base.export_dir, base.run_name),
         "resume": True,
     }
+    existing = list_existing(Path(places["log_dir"]))
     trials: list[Trial] = []
     notes: dict[str, None] = {}
     if base.training.seed not in (0, *seeds):
@@ -241,14 +245,39 @@ def make_trials(
         for seed in seeds:
             training = dataclasses.replace(config.training, seed=seed)
             run = dataclasses.replace(config, training=training)
-            name = compute_hash(run, version)
+            digest = compute_hash(run, version)[:HASH_DIGITS]
+            name = existing.get(digest)
+            if not name:
+                label = make_label({**varied, "seed": seed})
+                name = f"{label}-{digest}"
+                existing[digest] = name
             run = dataclasses.replace(run, run_name=name)
             trials.append(Trial(varied, run))
     return trials, list(notes)
 
 
+def make_label(setting: Mapping[str, Any]) -> str:
+    """Formats flags as a part of a file name, as `depth=2_seed=0`."""
+    text = "_".join(f"{name}={value}" for name, value in setting.items())
+    text = re.sub(r"[^\w.=+-]+", "_", text)
+    return text.lstrip(".-")[-MAX_LABEL:]
+
+
+def list_existing(folder: Path) -> dict[str, str]:
+    """Returns the names of trials in a folder by their hashes.
+
+    With another axis a finished trial would have another name.
+    """
+    names = {}
+    if folder.is_dir():
+        for path in folder.iterdir():
+            digest = path.name.rpartition("-")[2]
+            names[digest] = path.name
+    return names
+
+
 def compute_hash(config: RunConfig, code_version: str) -> str:
-    """Computes the name of a trial: 16 hex digits of its flags and code.
+    """Hashes the flags and the code of a run, to 16 hex digits.
 
     Args:
         config: The run; its name and its folders do not count.
