@@ -23,6 +23,7 @@ from tfcomp.report.model_report import (
     make_config,
 )
 from tfcomp.representations import scores
+from tfcomp.representations.disentanglement import measure_codes
 
 LATENTS = "latents"
 MAX_CODES = 64  # latents whose disentanglement is scored
@@ -176,7 +177,7 @@ def evaluate_encoder(
         )
     latents = arrays[LATENTS]
     if codes and latents.shape[1] <= MAX_CODES:
-        rows = scores.measure_codes(table.space, points, latents)
+        rows = measure_codes(table.space, points, latents)
         result.run.tables["codes"] = rows
     return result
 
