@@ -60,7 +60,6 @@ def solve(settings: dict[str, Any]) -> int:
         "determined": notes.describe_limits(copies),
         "images": notes.describe_order(facts.get("explained", {})),
         "copies": notes.describe_copies(copies) or note,
-        "factors": notes.describe_factors(dataset),
         "baselines": describe_baselines(facts.get("references", {})),
     }
     for name, line in lines.items():
