@@ -68,7 +68,10 @@ def test_solvable_finds_them(capsys: pytest.CaptureFixture) -> None:
     groups = "0 = 90 = 180 = 270"
 
     assert solvable.main(["tfcomp solvable", *flags]) == 0
-    assert f"orientation: {groups}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"orientation: {groups}" in printed
+    assert "2 held out in part" in printed
+    assert "3 held out in part" in printed
 
     assert solvable.main(["tfcomp solvable", *flags, "--json"]) == 0
     copies = json.loads(capsys.readouterr().out)["copies"]
