@@ -24,10 +24,12 @@ def score(codes: np.ndarray, index: np.ndarray) -> dict[str, scores.Row]:
 def no_boosting(monkeypatch) -> None:
     """DCI takes seconds; it has tests of its own."""
     monkeypatch.setattr(scores, "compute_dci", lambda codes, index: {})
+    monkeypatch.setattr(scores, "NUM_PERMUTATIONS", 4)
 
 
 def test_a_code_for_each_factor_is_best(monkeypatch) -> None:
     monkeypatch.setattr(scores, "MAX_BOOSTED", 1)
+    monkeypatch.setattr(scores, "NUM_PERMUTATIONS", 2)
 
     pure = score(INDEX, INDEX)
 
@@ -36,7 +38,7 @@ def test_a_code_for_each_factor_is_best(monkeypatch) -> None:
         assert row["chance"] < 0.6
         assert row["n"] == len(INDEX)
     assert pure["dci_completeness"]["permutations"] == 1
-    assert pure["mig"]["permutations"] == 10
+    assert pure["mig"]["permutations"] == 2
 
     categorical = scores.compute_sap(INDEX.astype(float), INDEX, [False] * 3)
     assert 0.1 < categorical <= 1
@@ -67,7 +69,7 @@ def test_noise_scores_at_its_chance_level(rng) -> None:
     assert factor_vae["chance"] == approx(factor_vae["value"], abs=0.1)
     assert rated["mig"]["chance"] == approx(rated["mig"]["value"], abs=0.03)
     # The chance level is that of other draws of noise.
-    draws = [rng.normal(size=noise.shape) for _ in range(5)]
+    draws = [rng.normal(size=noise.shape) for _ in range(3)]
     values = [scores.compute_factor_vae(draw, index) for draw in draws]
     assert factor_vae["chance"] == approx(np.mean(values), abs=0.06)
 

@@ -65,10 +65,10 @@ def describe_split(dataset: Dataset) -> list[str]:
     lines = list_notes(dataset)
     is_ood = dataset.splits.all.is_ood
     if is_ood.any():
-        lines.append(
-            f"held out: {is_ood.sum():,} of {len(is_ood):,} combinations"
-        )
-        lines.append(f"factors: {describe_factors(dataset)}")
+        lines += [
+            f"held out: {is_ood.sum():,} of {len(is_ood):,} combinations",
+            f"factors: {describe_factors(dataset)}",
+        ]
     return lines
 
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -65,8 +65,7 @@ MEANS_KEPT = 0.95  # the same share for `k95`
 ACCURACIES = ("accuracy_id", "accuracy_ood")
 
 
-@dataclass(frozen=True)
-class Additivity:
+class Additivity(NamedTuple):
     """Numbers of one layer: its scores, and tables of factors and pairs."""
 
     scores: Scores
@@ -201,13 +200,13 @@ def _summarize(
 
 def _average(results: Sequence[Additivity]) -> Additivity:
     """Averages the numbers of several permutations."""
-    scores = [result.scores for result in results]
-    parts = [result.parts for result in results]
-    pairs = [result.pairs for result in results]
+    scores, parts, pairs = zip(*results, strict=True)
+    part_rows = zip(*parts, strict=True)
+    pair_rows = zip(*pairs, strict=True)
     return Additivity(
         scores=_average_rows(scores),
-        parts=[_average_rows(rows) for rows in zip(*parts, strict=True)],
-        pairs=[_average_rows(rows) for rows in zip(*pairs, strict=True)],
+        parts=list(map(_average_rows, part_rows)),
+        pairs=list(map(_average_rows, pair_rows)),
     )
 
 
@@ -443,8 +442,8 @@ def _compare_all(
     rows = []
     all_cosines = [np.zeros(0)]
     for first, second in itertools.combinations(parts, 2):
-        row = _compare_parts(first, second, total)
         cosines = np.abs(first.directions @ second.directions.T)
+        row = _compare_parts(first, second, total)
         row["abs_cosine"] = features.mean_or_none(cosines)
         rows.append(row)
         all_cosines.append(cosines.ravel())
@@ -461,22 +460,21 @@ def _compare_parts(first: Part, second: Part, total: float) -> Scores:
         second: The part of another one.
         total: Variance of all rows, over which two parts may be rounding.
     """
+    row: Scores = {
+        "cosine": None,
+        "angle": None,
+    }
     first_norm = np.linalg.norm(first.matrix)
     second_norm = np.linalg.norm(second.matrix)
     scale = first_norm * second_norm
     if scale <= FLOOR * total:
-        return {
-            "cosine": None,
-            "angle": None,
-        }
+        return row
 
     product = first.matrix @ second.matrix.T
-    overlap = np.linalg.norm(product) / scale
+    row["cosine"] = float(np.linalg.norm(product) / scale)
+
     between = first.basis @ second.basis.T
     cosines = np.linalg.svd(between, compute_uv=False)
     largest = cosines.max().clip(0, 1)
-    angle = np.degrees(np.arccos(largest))
-    return {
-        "cosine": float(overlap),
-        "angle": float(angle),
-    }
+    row["angle"] = float(np.degrees(np.arccos(largest)))
+    return row

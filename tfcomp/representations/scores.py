@@ -148,10 +148,10 @@ def measure_layers(
     }
     for layer, values in layers.items():
         given, permuted = additivity.measure_additivity(
-            values=values,
-            index=index,
-            sizes=space.shape,
-            is_ood=is_ood,
+            values,
+            index,
+            space.shape,
+            is_ood,
         )
         others = _measure_neighbors(values, index, is_ood, space)
         given.scores.update(others)
