@@ -68,10 +68,7 @@ def test_solvable_finds_them(capsys: pytest.CaptureFixture) -> None:
     groups = "0 = 90 = 180 = 270"
 
     assert solvable.main(["tfcomp solvable", *flags]) == 0
-    printed = capsys.readouterr().out
-    assert f"orientation: {groups}" in printed
-    assert "2 held out in part" in printed
-    assert "3 held out in part" in printed
+    assert f"orientation: {groups}" in capsys.readouterr().out
 
     assert solvable.main(["tfcomp solvable", *flags, "--json"]) == 0
     copies = json.loads(capsys.readouterr().out)["copies"]
