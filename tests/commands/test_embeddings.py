@@ -38,7 +38,10 @@ def test_scores_and_report(
 
     assert run(path, "--region=shape:2,x:2-3", f"--output={report}") == 0
 
-    lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    assert "held out: 10 of 60 combinations" in printed.err
+    assert "2 held out in part" in printed.err
+    lines = printed.out.splitlines()
     row = dict(zip(lines[0].split(), lines[3].split(), strict=True))
     assert row["classes"] == "given"
     assert float(row["additive_r2"]) == 1

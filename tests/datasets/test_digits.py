@@ -33,7 +33,7 @@ def test_published_number_of_images() -> None:
     assert len(splits.train) == 888
     assert splits.is_ood.sum() == 112
     assert not splits.points.is_test.any()
-    assert splits.hidden == ("angle",)
+    assert list(splits.hidden) == ["angle"]
     held_out = splits.grid[splits.is_ood]
     assert held_out.min() == 160
     assert held_out.max() == 200

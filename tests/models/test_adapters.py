@@ -124,6 +124,17 @@ def test_the_range_of_outputs_is_compared(change, words, capsys) -> None:
     assert words in report.run.description
 
 
+def test_what_is_held_out_is_printed(capsys) -> None:
+    report = tfcomp.evaluate(render, TABLE, "a:1")
+
+    said = capsys.readouterr().err
+    index = report.dataset.space.to_index(report.dataset.splits.grid)
+    count = np.sum(index[:, 0] == 1)
+    assert f"held out: {count} of {len(index)} combinations" in said
+    assert "lacks values of a" in said
+    assert "1 held out altogether" in said
+
+
 def test_scores_of_a_stochastic_model_are_averaged(capsys) -> None:
     errors = itertools.cycle([0.1, 0.3])
 

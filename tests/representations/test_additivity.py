@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from tests.metrics.planted import make_grid
-from tfcomp.representations import additivity
+from tfcomp.representations import moments
 from tfcomp.representations.additivity import Additivity, measure_additivity
 
 SIZES = (5, 6, 4)
@@ -30,6 +30,7 @@ PRODUCT = np.prod(look_up(PARTS), axis=0)
 RANDOM = RNG.normal(size=SUM.shape)
 # The share that sums of parts explain by chance.
 CHANCE = (sum(SIZES) - 3) / (len(INDEX) - 1)
+PAIRS = [(0, 1), (0, 2), (1, 2)]
 
 
 def measure(values, index=INDEX, is_ood=IS_OOD) -> Additivity:
@@ -58,7 +59,7 @@ def compute_r2(values: np.ndarray, index: np.ndarray) -> float:
 def test_a_sum_of_parts_scores_one(values) -> None:
     additive, chance = measure_additivity(values, INDEX, SIZES, IS_OOD)
 
-    for name in ("", "_whitened", "_probes"):
+    for name in ("", "_marginal", "_whitened", "_probes"):
         assert additive.scores[f"additive_r2{name}"] == approx(1)
         assert chance.scores[f"additive_r2{name}"] < 0.2
     assert additive.scores["composed_ood"] == approx(0, abs=1e-9)
@@ -127,6 +128,83 @@ def test_the_peers_r2_by_scikit_learn(count, rng) -> None:
     assert scores["additive_r2_whitened"] == approx(np.mean(r2), abs=1e-6)
 
 
+def test_the_chance_level_is_a_mean_over_permutations() -> None:
+    """One permutation has a share of 0.01 more or less."""
+    _, chance = measure_additivity(SUM + RANDOM, INDEX, SIZES, IS_OOD)
+
+    assert chance.scores["additive_r2"] == approx(CHANCE, abs=0.004)
+    shares = [row["share"] for row in chance.parts]
+    expected = [(size - 1) / (len(INDEX) - 1) for size in SIZES]
+    assert shares == approx(expected, abs=0.006)
+
+
+def average_values(
+    values: np.ndarray,
+    index: np.ndarray,
+) -> list[np.ndarray]:
+    """The mean over rows of each value, less the mean of all, by factor."""
+    centered = values - values.mean(axis=0)
+    means = []
+    for column in index.T:
+        rows = [centered[column == label] for label in np.unique(column)]
+        means.append(np.array([row.mean(axis=0) for row in rows]))
+    return means
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_marginal_means_by_the_definitions_of_the_peers(is_complete) -> None:
+    """Values of two factors go together if the grid is not complete."""
+    is_kept = is_complete | (np.abs(INDEX[:, 0] - INDEX[:, 1]) <= 2)
+    values = (SUM + 0.5 * RANDOM)[is_kept]
+    index = INDEX[is_kept]
+
+    measured = measure(values, index, IS_OOD[is_kept])
+
+    means = average_values(values, index)
+    composed = np.zeros_like(values)
+    for part, column in zip(means, index.T, strict=True):
+        composed += part[column]
+    error = np.square(values - values.mean(axis=0) - composed).sum()
+    r2 = 1 - error / (values.var(axis=0).sum() * len(values))
+    scores = measured.scores
+    assert scores["additive_r2_marginal"] == approx(r2)
+    gap = scores["additive_r2"] - scores["additive_r2_marginal"]
+    if is_complete:
+        assert gap == approx(0, abs=1e-9)
+    else:
+        assert gap > 0.04
+
+    cosines = []
+    for (first, second), row in zip(PAIRS, measured.pairs, strict=True):
+        for a in means[first]:
+            for b in means[second]:
+                lengths = np.linalg.norm(a) * np.linalg.norm(b)
+                cosines.append(abs(a @ b) / lengths)
+        size = len(means[first]) * len(means[second])
+        assert row["abs_cosine"] == approx(np.mean(cosines[-size:]))
+    assert scores["abs_cosine"] == approx(np.mean(cosines))
+
+    for part, row in zip(means, measured.parts, strict=True):
+        squares = np.linalg.svd(part)[1] ** 2
+        shares = np.cumsum(squares) / squares.sum()
+        assert row["k95"] == 1 + np.sum(shares < 0.95)
+
+
+def test_values_that_training_lacks_are_not_read() -> None:
+    """One value of the first factor is held out with all of the second."""
+    is_last = INDEX[:, 0] == 4
+    altogether, chance = measure_additivity(SUM, INDEX, SIZES, is_last)
+    in_part = measure(SUM, is_ood=is_last | IS_OOD)
+
+    shares = [row["accuracy_ood"] for row in altogether.parts]
+    assert shares == [None, 1, 1]
+    assert altogether.scores["accuracy_ood"] == 1
+    assert chance.parts[0]["accuracy_ood"] is None
+    # Rows with the other values are read.
+    assert in_part.parts[0]["accuracy_ood"] == 1
+    assert in_part.scores["accuracy_ood"] == 1
+
+
 def test_composition_by_its_definition() -> None:
     values = SUM + 0.5 * PRODUCT
 
@@ -142,7 +220,7 @@ def test_blocks_and_rotations_change_nothing(monkeypatch) -> None:
     values = (SUM + RANDOM).astype(np.float32)
     expected = measure(values).scores
 
-    monkeypatch.setattr(additivity, "BLOCK_BYTES", 8 * UNITS * 7)
+    monkeypatch.setattr(moments, "BLOCK_BYTES", 8 * UNITS * 7)
     assert measure(values).scores == approx(expected, abs=1e-9)
 
     # More units than rows: the same by the span of the rows.
@@ -155,14 +233,14 @@ def test_blocks_and_rotations_change_nothing(monkeypatch) -> None:
     assert full["additive_r2_whitened"] is None
 
     # Many units are mixed.
-    monkeypatch.setattr(additivity, "MAX_UNITS", 100)
+    monkeypatch.setattr(moments, "MAX_UNITS", 100)
     mixed = measure(np.tile(values, (1, 5))).scores
     assert mixed["additive_r2"] == approx(expected["additive_r2"], abs=0.1)
 
 
 def test_probes_as_by_scikit_learn() -> None:
     values = SUM + 2 * RANDOM
-    train = additivity.split_rows(IS_OOD) == additivity.ID
+    train = moments.split_rows(IS_OOD) == moments.ID
 
     parts = measure(values).parts
 
@@ -182,4 +260,6 @@ def test_equal_embeddings_have_no_score() -> None:
 
     assert additive.scores["additive_r2"] is None
     assert additive.scores["composed_ood"] is None
-    assert {pair["cosine"] for pair in additive.pairs} == {None}
+    for name in ("cosine", "abs_cosine"):
+        assert {pair[name] for pair in additive.pairs} == {None}
+    assert {part["k95"] for part in additive.parts} == {None}

@@ -1,27 +1,44 @@
 """Disentanglement scores on planted codes, and DCI by scikit-learn."""
 
 import numpy as np
+import pytest
 from pytest import approx
 from scipy.stats import entropy
 from sklearn.ensemble import GradientBoostingClassifier
 
 from tests.metrics.planted import make_grid, make_space
-from tfcomp.representations import scores
+from tfcomp.representations import disentanglement as scores
 
 ORDER = np.random.default_rng(0).permutation(108)
 INDEX = np.tile(make_grid(3, 4, 3), (3, 1)).astype(int)[ORDER]
 ORDERED = [True, True, True]
 
 
-def score(codes: np.ndarray, index: np.ndarray) -> dict[str, float | None]:
-    space = make_space(*[4] * index.shape[1])
-    rows = scores.measure_codes(space, index, codes)
-    return {row["score"]: row["value"] for row in rows}
+def score(codes: np.ndarray, index: np.ndarray) -> dict[str, scores.Row]:
+    sizes = index.max(axis=0) + 1
+    rows = scores.measure_codes(make_space(*sizes), index, codes)
+    return {row["score"]: row for row in rows}
 
 
-def test_a_code_for_each_factor_is_best() -> None:
+@pytest.fixture
+def no_boosting(monkeypatch) -> None:
+    """DCI takes seconds; it has tests of its own."""
+    monkeypatch.setattr(scores, "compute_dci", lambda codes, index: {})
+    monkeypatch.setattr(scores, "NUM_PERMUTATIONS", 4)
+
+
+def test_a_code_for_each_factor_is_best(monkeypatch) -> None:
+    monkeypatch.setattr(scores, "MAX_BOOSTED", 1)
+    monkeypatch.setattr(scores, "NUM_PERMUTATIONS", 2)
+
     pure = score(INDEX, INDEX)
-    assert pure == approx(dict.fromkeys(pure, 1), abs=0.1)
+
+    for row in pure.values():
+        assert row["value"] == approx(1, abs=0.1)
+        assert row["chance"] < 0.6
+        assert row["n"] == len(INDEX)
+    assert pure["dci_completeness"]["permutations"] == 1
+    assert pure["mig"]["permutations"] == 2
 
     categorical = scores.compute_sap(INDEX.astype(float), INDEX, [False] * 3)
     assert 0.1 < categorical <= 1
@@ -37,6 +54,48 @@ def test_mixed_codes_are_worse_and_noise_is_none(rng) -> None:
     assert scores.compute_mig(noise, INDEX) < 0.15
     assert scores.compute_sap(noise, INDEX, ORDERED) < 0.1
     assert scores.compute_factor_vae(noise, INDEX) < 0.6
+
+
+@pytest.mark.usefixtures("no_boosting")
+def test_noise_scores_at_its_chance_level(rng) -> None:
+    """Many units: some of them seem to know a factor."""
+    index = make_grid(8, 8, 4).astype(int)
+    noise = rng.normal(size=(len(index), 32))
+
+    rated = score(noise, index)
+
+    factor_vae = rated["factor_vae"]
+    assert factor_vae["value"] > 0.5
+    assert factor_vae["chance"] == approx(factor_vae["value"], abs=0.1)
+    assert rated["mig"]["chance"] == approx(rated["mig"]["value"], abs=0.03)
+    # The chance level is that of other draws of noise.
+    draws = [rng.normal(size=noise.shape) for _ in range(3)]
+    values = [scores.compute_factor_vae(draw, index) for draw in draws]
+    assert factor_vae["chance"] == approx(np.mean(values), abs=0.06)
+
+
+@pytest.mark.usefixtures("no_boosting")
+@pytest.mark.parametrize(("repeats", "is_rated"), [(4, False), (5, True)])
+def test_few_images_of_a_value_have_no_score(repeats, is_rated, rng) -> None:
+    """Each of four values has 16 or 20 images."""
+    index = np.tile(make_grid(4, 4).astype(int), (repeats, 1))
+
+    rated = score(rng.normal(size=(len(index), 3)), index)
+
+    for row in rated.values():
+        assert (row["value"] is not None) == is_rated
+        assert (row["chance"] is not None) == is_rated
+        assert row["n"] == 16 * repeats
+
+
+def test_rotated_codes_are_told_apart_by_other_scores_alone() -> None:
+    """FactorVAE's score asks for a unit that moves most with a factor."""
+    turn = np.array([[4, 3, 0], [-3, 4, 0], [0, 0, 5]]) / 5
+    rotated = INDEX @ turn
+
+    assert scores.compute_factor_vae(rotated, INDEX) == 1
+    assert scores.compute_mig(rotated, INDEX) < 0.6
+    assert scores.compute_sap(rotated, INDEX, ORDERED) < 0.7
 
 
 def test_dci_by_scikit_learn(rng) -> None:
@@ -87,20 +146,20 @@ def test_the_gap_of_information_by_its_definition() -> None:
 
 
 def test_factors_that_vary_in_the_tested_rows_alone_have_no_score(rng) -> None:
-    order = np.random.default_rng(0).permutation(8)
-    labels = np.arange(8) % 4
-    rare = np.arange(8) == order[-1]
-    index = np.stack([labels, rare], axis=1).astype(int)
-    codes = rng.normal(size=(8, 2))
+    labels = np.arange(16) % 4
+    is_last = np.arange(16) == 15
+    index = np.stack([labels, is_last], axis=1).astype(int)
+    codes = rng.normal(size=(16, 2))
 
-    both = score(codes, index)
-    few = score(codes[:2], index[:2])  # two images
+    both = scores.compute_sap(codes, index, [True, True])
+    first = scores.compute_sap(codes, index[:, :1], [True])
+    assert both == first
+    assert np.isfinite(scores.compute_mig(codes, index))
 
-    first = scores.compute_sap(codes[order], index[order, :1], [True])
-    assert both["sap"] == approx(first)
-    assert both["mig"] is not None
-    assert few["sap"] is None
-    assert few["dci_informativeness"] is None
+    # Two images.
+    assert np.isnan(scores.compute_sap(codes[:2], index[:2], [True, True]))
+    dci = scores.compute_dci(codes[:2], index[:2])
+    assert np.isnan(dci["dci_informativeness"])
 
 
 def test_constant_codes() -> None:

@@ -1,5 +1,7 @@
 """Embeddings and encoders of a user: tables, order of rows, mistakes, pages."""
 
+from collections import OrderedDict, namedtuple
+
 import keras
 import numpy as np
 import pandas as pd
@@ -243,8 +245,9 @@ def test_an_autoencoder_in_one_report() -> None:
 
     assert report.stages == ["latents", "image"]
     assert report.scores["ood"]["mse"] == approx(0, abs=1e-9)
-    codes = report.tables["codes"].set_index("score")["value"]
-    assert (codes[["dci_disentanglement", "factor_vae"]] > 0.9).all()
+    codes = report.tables["codes"].set_index("score")
+    assert codes["value"].isna().all()  # of 12 images of a value
+    assert set(codes["n"]) == {48}
     section = MAKERS["representations"]([report.analysis])
     assert "table_codes" in {exhibit.name for exhibit in section.exhibits}
 
@@ -270,15 +273,137 @@ def test_interactions_of_rows_in_any_order(rng, capsys) -> None:
     assert lacking.run.tables["layers"][0]["pair_share"] is None
 
 
+@pytest.mark.parametrize("region", ["shape:bar", INDEX[:, 0] == 2])
+def test_values_held_out_altogether_are_named(region, capsys) -> None:
+    report = tfcomp.evaluate_embeddings(NOISY, TABLE, region)
+
+    said = capsys.readouterr().err
+    assert "accuracy_ood is without shape bar:" in said
+    assert "held out: 64 of 192 combinations" in said
+    assert "1 held out altogether" in said
+    assert "accuracy_ood is without shape bar:" in report.run.description
+    given = report.tables["parts"].query("classes == 'given'")
+    accuracy = given.set_index("factors")["accuracy_ood"]
+    assert np.isnan(accuracy["shape"])
+    mean = report.tables["layers"]["accuracy_ood"][0]
+    assert mean == approx(accuracy[["x", "y"]].mean())
+
+
+def project(images: np.ndarray) -> np.ndarray:
+    """Takes every ninth pixel."""
+    return images.reshape(len(images), -1)[:, ::9]
+
+
+def encode_once(encoder, **options) -> tfcomp.ModelReport:
+    return tfcomp.evaluate_encoder(
+        encoder,
+        TABLE,
+        REGION,
+        codes=False,
+        **options,
+    )
+
+
+def test_an_encoder_that_samples_is_averaged(rng, capsys) -> None:
+    """The variance of the noise falls with the number of calls."""
+
+    def encode(images: np.ndarray) -> np.ndarray:
+        latents = project(images)
+        return latents + rng.normal(size=latents.shape)
+
+    once = encode_once(encode)
+    assert "samples=10" in capsys.readouterr().err
+    averaged = encode_once(encode, samples=30)
+    assert "means of 30 calls" in capsys.readouterr().err
+    steady = encode_once(project)
+    assert "call" not in capsys.readouterr().err
+
+    expected = project(TABLE.draw(TABLE.points))
+    noise = averaged.activations("latents") - expected
+    assert noise.var() == approx(1 / 30, rel=0.1)
+    scores = []
+    for report in (once, averaged, steady):
+        scores.append(report.tables["layers"]["additive_r2"][0])
+    assert scores[0] < 0.5 * scores[2]
+    assert scores[1] == approx(scores[2], rel=0.35)
+    with pytest.raises(ValueError, match="samples"):
+        encode_once(encode, samples=0)
+
+
+Outputs = namedtuple("Outputs", ["loss", "latents"])
+
+
+def make_tokens(images: np.ndarray) -> np.ndarray:
+    """Embeddings of three tokens, [n, 3, units]."""
+    return np.repeat(project(images)[:, None], 3, axis=1)
+
+
 @pytest.mark.parametrize(
-    ("encoder", "layers", "word"),
+    ("encoder", "taken"),
     [
-        (lambda images: (images, images), (), "outputs"),
-        (lambda images: images[:1], (), "row"),
+        (
+            lambda images: OrderedDict(
+                last_hidden_state=make_tokens(images),
+                pooler_output=project(images),
+                hidden_states=(images, images),
+            ),
+            "pooler_output",
+        ),
+        (
+            lambda images: {
+                "last_hidden_state": project(images),
+                "attentions": (images, images),
+            },
+            "last_hidden_state",
+        ),
+        (
+            lambda images: {"early": images, "late": project(images)},
+            "late",
+        ),
+        (lambda images: Outputs(0.0, project(images)), ""),
+        (lambda images: {"late": project(images)}, ""),
+        (lambda images: list(project(images)), ""),
+    ],
+    ids=["pooled", "tokens", "last", "latents", "only", "rows"],
+)
+def test_one_of_several_outputs_is_the_embedding(
+    encoder, taken, capsys
+) -> None:
+    report = encode_once(encoder)
+
+    expected = project(TABLE.draw(TABLE.points))
+    assert_allclose(report.activations("latents"), expected, atol=1e-6)
+    said = capsys.readouterr().err
+    assert ("output" in said) == bool(taken)
+    assert taken in said
+    assert taken in report.run.description
+
+
+@pytest.mark.parametrize(
+    ("encoder", "layers", "words"),
+    [
+        (lambda images: (images, images), (), "no latents, but 2 outputs"),
+        (lambda images: [images, images], (), "no latents, but 2 outputs"),
+        (lambda images: {"a": (images,)}, (), "no latents, but 1 outputs"),
+        (lambda images: {}, (), "no latents, but 0 outputs"),
+        (lambda images: images[:1], (), "latents must have a row for each"),
+        (lambda images: images, ("early",), "early"),
         (make_encoder(), ("convv",), "convv"),
     ],
-    ids=["two outputs", "one row", "no such layer"],
+    ids=[
+        "tuple",
+        "list",
+        "nested",
+        "nothing",
+        "one row",
+        "no such entry",
+        "no such layer",
+    ],
 )
-def test_encoders_of_other_forms(encoder, layers, word) -> None:
-    with pytest.raises(ValueError, match=word):
+def test_encoders_of_other_forms(encoder, layers, words) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
         tfcomp.evaluate_encoder(encoder, TABLE, REGION, layers=layers)
+
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "factors" not in message

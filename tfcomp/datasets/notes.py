@@ -56,6 +56,30 @@ def print_notes(dataset: Dataset) -> None:
         print(line)
 
 
+def describe_split(dataset: Dataset) -> list[str]:
+    """Says what is held out: notes, combinations, values; a line each.
+
+    Args:
+        dataset: The data of a model or of embeddings from elsewhere.
+    """
+    lines = list_notes(dataset)
+    is_ood = dataset.splits.all.is_ood
+    if is_ood.any():
+        lines += [
+            f"held out: {is_ood.sum():,} of {len(is_ood):,} combinations",
+            f"factors: {describe_factors(dataset)}",
+        ]
+    return lines
+
+
+def name_hidden(dataset: Dataset) -> str:
+    """Names held-out values that training lacks, as `shape cube; x 3, 4`."""
+    parts = []
+    for name, values in dataset.splits.hidden.items():
+        parts.append(f"{name} {_list_groups(values)}")
+    return "; ".join(parts)
+
+
 def describe_sample(dataset: Dataset) -> str:
     """Describes coverage of the results, if they leave out combinations."""
     splits = dataset.splits

@@ -64,7 +64,7 @@ class Splits:
     Attributes:
         train: Factor values of the training examples, float32 [n, F].
         points: What analyses look at: all existing combinations, or a sample.
-        hidden: Factors with a value that occurs in the region but never in
+        hidden: Values, by factor, that occur in the region but never in
             training. With any, the split does not test composition.
         is_complete: True if numbers of points can be reshaped to the grid.
         existing: All combinations that exist; None if the points are these.
@@ -73,7 +73,7 @@ class Splits:
 
     train: Array
     points: Points
-    hidden: tuple[str, ...]
+    hidden: dict[str, list[str]]
     is_complete: bool = True
     existing: Points | None = None
     is_streamed: bool = False
@@ -180,21 +180,21 @@ def _find_hidden(
     space: FactorSpace,
     train: Array,
     held_out: Array,
-) -> tuple[str, ...]:
-    """Finds the factors with a held-out value that training lacks.
+) -> dict[str, list[str]]:
+    """Finds the held-out values that training lacks, by factor.
 
     Args:
         space: The factors.
         train: Grid indices of the training examples, [t, F].
         held_out: Grid indices of held-out combinations, [n, F].
     """
-    hidden = []
-    for column, name in enumerate(space.names):
-        trained_levels = train[:, column]
-        unseen = np.setdiff1d(held_out[:, column], trained_levels)
+    hidden = {}
+    for column, factor in enumerate(space):
+        unseen = np.setdiff1d(held_out[:, column], train[:, column])
         if unseen.size:
-            hidden.append(name)
-    return tuple(hidden)
+            values = factor.values()[unseen]
+            hidden[factor.name] = list(map(factor.describe, values))
+    return hidden
 
 
 def _occur(table: Array, others: Array) -> Array:

@@ -18,6 +18,8 @@ from tfcomp.models.stages import list_stages, make_stage_model
 from tfcomp.storage.run_folder import FLAGS_FILE
 
 IMAGE = "image"  # name of the output, unless a model names it
+# Outputs of encoders that are embeddings, the first ones before others.
+EMBEDDINGS = ("image_embeds", "pooler_output", "last_hidden_state")
 TORCH_MODULE = "torch.nn.modules.module.Module"
 # From factors [n, F] to named activations [n, ...], images among them.
 Outputs = Mapping[str, Any]
@@ -28,9 +30,24 @@ Activate = Callable[[np.ndarray], Arrays]
 _SILENT = ("InputLayer", "Dropout", "Flatten", "Reshape")
 
 
+def _pick_image(outputs: Any) -> Any:
+    if isinstance(outputs, tuple | list):
+        raise ValueError(
+            f"the model returns {len(outputs)} outputs: pass a function that "
+            "returns one of them"
+        )
+    if not isinstance(outputs, Mapping):
+        return outputs
+    if IMAGE in outputs:
+        return outputs[IMAGE]
+    *_, last = outputs.values()
+    return last
+
+
 def open_model(
     model: Any,
     stages: list[str],
+    pick: Callable = _pick_image,
 ) -> tuple[list[str], Call, Activate | None]:
     """Opens a model as functions of factors.
 
@@ -38,6 +55,8 @@ def open_model(
         model: A Keras model, SavedModel, module of PyTorch or function of
             arrays [n, F], or the path of a saved model or run.
         stages: Names of stages; empty for all that the model itself names.
+        pick: Picks the image among several outputs of a Keras model or a
+            SavedModel; by default the entry `image`, else the last one.
 
     Returns:
         The names of the stages, a function to all outputs, and one to exact
@@ -50,10 +69,10 @@ def open_model(
     if isinstance(model, (str, Path)):
         model = _load(Path(model))
     if isinstance(model, keras.Model):
-        names, call = _open_keras(model, stages)
+        names, call = _open_keras(model, stages, pick)
         return names, call, None
     if hasattr(model, "signatures"):
-        names, call = _open_signatures(model, stages)
+        names, call = _open_signatures(model, stages, pick)
         return names, call, None
     names = [*stages, IMAGE]
     if is_module(model):
@@ -66,44 +85,91 @@ def open_model(
     return stages, call, None
 
 
-def open_encoder(model: Any, layers: Sequence[str], output: str) -> Activate:
-    """Opens an encoder as a function of images.
+class Encoder:
+    """A model of images as a function from arrays [n, ...] to its layers.
+
+    Of several outputs by name, as models of Hugging Face have, the one of the
+    name `output` is taken, else the first of `EMBEDDINGS`, else the last one.
 
     Args:
         model: A model as for `open_model`, of images [n, H, W, C].
-        layers: Names of layers; empty for all at the top of the model.
-        output: The name that the model's output gets.
+        layers: Names of layers; empty for all at the top of the model. Those
+            of a function are entries of its dictionary.
+        output: The name that the model's output gets; `IMAGE` for a decoder,
+            from latents to images.
 
-    Returns:
-        A function from arrays to layers [n, units], the output last.
+    Attributes:
+        taken: The name of the output that was taken, if there were others.
     """
-    is_torch = is_module(model)
-    is_keras = isinstance(model, keras.Model)
-    names = list(layers)
-    if not names:
-        names = _list_layers(model)
-    is_function = not is_torch and not is_keras
-    if is_function and callable(model):
-        model = _name_output(model)
-    names, call, _ = open_model(model, names)
-    keys = {name: name for name in names}
-    keys[output] = IMAGE
 
-    def activate(values: np.ndarray) -> Arrays:
-        num_images = len(values)
-        if is_torch and values.ndim == 4:  # channels come first there
+    def __init__(self, model: Any, layers: Sequence[str], output: str) -> None:
+        self.taken = ""
+        self._output = output
+        self._layers = list(layers) or _list_layers(model)
+        self._is_torch = is_module(model)
+        is_keras = isinstance(model, keras.Model)
+        self._call: Callable = model
+        if self._is_torch:
+            self._call = TorchModule(model, self._layers)
+        elif is_keras or not callable(model):
+            opened = open_model(
+                model,
+                self._layers,
+                pick=lambda outputs: outputs,
+            )
+            self._layers, call, _ = opened
+            self._call = lambda values: call(tf.constant(values))
+
+    def __call__(self, inputs: np.ndarray) -> Arrays:
+        """Returns layers of inputs [n, ...], the output last, [n, units].
+
+        Raises:
+            ValueError: If the model lacks a layer, or gives no embedding.
+        """
+        values = inputs
+        if self._is_torch and values.ndim == 4:  # channels come first there
             values = values.transpose(0, 3, 1, 2)
-        images = tf.constant(values)
-        outputs = call(images)
+        outputs = self._call(values)
+        if not isinstance(outputs, Mapping):
+            outputs = {IMAGE: outputs}
+
+        layers = {}
+        others = dict(outputs)
+        for name in self._layers:
+            if name not in outputs:
+                raise ValueError(f"the model gives no {name}")
+            layers[name] = outputs[name]
+            others.pop(name, None)
+        layers[self._output] = self._pick(others or outputs)
 
         activations = {}
-        for name, key in keys.items():
-            output = outputs[key]
-            array = np.asarray(output, np.float32)
-            activations[name] = array.reshape(num_images, -1)
+        for name, value in layers.items():
+            array = _to_array(name, value, len(inputs))
+            activations[name] = array.reshape(len(inputs), -1)
         return activations
 
-    return activate
+    def _pick(self, outputs: Any) -> Any:
+        """Picks the embedding among the outputs of the model."""
+        if hasattr(outputs, "_asdict"):  # a named tuple
+            outputs = outputs._asdict()
+        if isinstance(outputs, Mapping) and outputs:
+            names = list(outputs)
+            candidates = (self._output, *EMBEDDINGS, names[-1])
+            name = next(name for name in candidates if name in names)
+            if len(names) > 1 and name != self._output:
+                self.taken = name
+            return self._pick(outputs[name])
+
+        is_several = isinstance(outputs, tuple | Mapping)
+        if isinstance(outputs, list):
+            is_several = any(np.ndim(value) > 1 for value in outputs)
+        if is_several:
+            raise ValueError(
+                f"the model gives no {self._output}, but {len(outputs)} "
+                "outputs: pass a function that returns one of them, such as "
+                "lambda inputs: model(inputs)[0]"
+            )
+        return outputs
 
 
 def _list_layers(model: Any) -> list[str]:
@@ -124,22 +190,10 @@ def _list_layers(model: Any) -> list[str]:
     return names
 
 
-def _name_output(function: Callable) -> Callable:
-    """Makes the last entry of a dictionary the output."""
-
-    def call(values: np.ndarray) -> Any:
-        outputs = function(values)
-        if not isinstance(outputs, Mapping):
-            return outputs
-        *_, last = outputs.values()
-        return {**outputs, IMAGE: last}
-
-    return call
-
-
 def _open_keras(
     model: keras.Model,
     stages: list[str],
+    pick: Callable,
 ) -> tuple[list[str], Call]:
     inputs = getattr(model, "inputs", None) or []
     if len(inputs) > 1:
@@ -162,7 +216,7 @@ def _open_keras(
             activations = stage_model(factors)
             outputs.update(activations)
         prediction = model(factors)
-        outputs[IMAGE] = _pick_image(prediction)
+        outputs[IMAGE] = pick(prediction)
         return outputs
 
     return names, call
@@ -195,7 +249,11 @@ def _load(path: Path) -> Any:
         raise RunError(f"{path} {rule}") from error
 
 
-def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
+def _open_signatures(
+    loaded: Any,
+    stages: list[str],
+    pick: Callable,
+) -> tuple[list[str], Call]:
     predict = loaded.signatures.get("serving_default")
     if predict is None:
         raise ValueError(
@@ -235,24 +293,10 @@ def _open_signatures(loaded: Any, stages: list[str]) -> tuple[list[str], Call]:
                 return outputs
         inputs = {arguments[0]: factors}
         prediction = predict(**inputs)
-        outputs[IMAGE] = _pick_image(prediction)
+        outputs[IMAGE] = pick(prediction)
         return outputs
 
     return names, call
-
-
-def _pick_image(outputs: Any) -> Any:
-    if isinstance(outputs, tuple | list):
-        raise ValueError(
-            f"the model returns {len(outputs)} outputs: pass a function that "
-            "returns one of them"
-        )
-    if not isinstance(outputs, Mapping):
-        return outputs
-    if IMAGE in outputs:
-        return outputs[IMAGE]
-    *_, last = outputs.values()
-    return last
 
 
 def _call_numpy(
@@ -319,7 +363,7 @@ def check_output(
         name: The output, as it is called in messages.
         shape: Its shape.
         dtype: Its type.
-        num_rows: The number of combinations that the model was called with.
+        num_rows: The number of inputs that the model was called with.
 
     Raises:
         ValueError: If rows or type are invalid.
@@ -331,8 +375,8 @@ def check_output(
         if shape:
             got = f"{shape[0]} rows"
         raise ValueError(
-            f"{name} must have a row for each of {num_rows} combinations, got "
-            f"{got}: return [n, ...] for factors [n, F]"
+            f"{name} must have a row for each of {num_rows} inputs, got "
+            f"{got}: return [n, ...] for n inputs"
         )
 
 
@@ -421,6 +465,8 @@ class TorchModule:
 
         def keep(name: str) -> Callable:
             def hook(_: Any, __: Any, result: Any) -> None:
+                if isinstance(result, Mapping):
+                    result = list(result.values())
                 if isinstance(result, tuple | list):
                     result = result[0]
                 outputs[name] = result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from tfcomp.config.errors import ConfigError, name_arguments
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets import solvable, views
+from tfcomp.datasets import notes, solvable, views
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region
@@ -433,6 +434,7 @@ def evaluate(
         rule = f"must be {data.region.spec}, as in the dataset"
         raise ConfigError("region", rule, region)
 
+    print_split(data)
     if reader is not None:
         reader.check_truth(data)
     try_metrics(data)
@@ -458,13 +460,21 @@ def evaluate(
     return ModelReport(run, outputs, sampled)
 
 
+def print_split(data: Dataset) -> None:
+    """Prints what is held out, as `tfcomp train` does, beside results."""
+    for line in notes.describe_split(data):
+        print(line, file=sys.stderr)
+
+
 def describe_points(data: Dataset) -> str:
-    """Describes region, scored combinations, and notes, a line each."""
+    """Describes region, scored combinations, and the split, a line each."""
     count = f"{len(data.splits.scored):,} of {len(data.splits.all):,}"
-    text = f"Region: {data.region.spec}\nPoints: {count}\n"
-    for note in data.notes:
-        text += f"Note: {note}\n"
-    return text
+    lines = [
+        f"Region: {data.region.spec}",
+        f"Points: {count}",
+        *notes.describe_split(data),
+    ]
+    return "\n".join(lines)
 
 
 def _sample_scores(

@@ -1,5 +1,6 @@
 """Scores embeddings and encoders: the functions of `tfcomp`."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,19 +11,22 @@ import pandas as pd
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.notes import name_hidden
 from tfcomp.datasets.regions import Region
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.tables import VectorDataset, make_table_dataset
 from tfcomp.metrics.references import fit_effects, make_design
-from tfcomp.models.adapters import check_outputs, wrap_model
+from tfcomp.models.adapters import COMPARED, check_outputs, wrap_model
 from tfcomp.models.loading import LoadedRun
-from tfcomp.models.open_models import IMAGE, open_encoder
+from tfcomp.models.open_models import IMAGE, Encoder
 from tfcomp.report.model_report import (
     ModelReport,
     describe_points,
     make_config,
+    print_split,
 )
 from tfcomp.representations import scores
+from tfcomp.representations.disentanglement import measure_codes
 
 LATENTS = "latents"
 MAX_CODES = 64  # latents whose disentanglement is scored
@@ -105,38 +109,49 @@ def evaluate_encoder(
     name: str = "encoder",
     eval_points: int = 4096,
     codes: bool = True,
+    samples: int = 1,
 ) -> ModelReport:
     """Scores an encoder's representations of a table's images, layer by layer.
 
     Its layers and `latents` are scored as by `evaluate_embeddings`, and latents
-    of at most 64 units by DCI, MIG, SAP and FactorVAE's score
-    (`tables["codes"]`). With a decoder, the result is an autoencoder: its
-    `scores` are of reconstructed images, and layers of both parts are stages.
+    of at most 64 units by DCI, MIG, SAP and FactorVAE's score, beside their
+    chance level (`tables["codes"]`). With a decoder, the result is an
+    autoencoder: its `scores` are of reconstructed images, and layers of both
+    parts are stages.
 
     Args:
         encoder: A Keras model, a module of PyTorch, or a function, from images
-            [n, H, W, C] (a module gets [n, C, H, W]) to latents [n, d].
+            [n, H, W, C] (a module gets [n, C, H, W]) to latents [n, d]. Of
+            several outputs by name `latents`, `image_embeds`, `pooler_output`
+            or `last_hidden_state` is taken, else the last one.
         table: Images and factors.
         region: The combinations that are held out, as in `tfcomp.evaluate`.
         layers: Names of layers of the encoder, by default those at its top; or
-            of entries of a function's dictionary, whose last one is latents.
+            of entries of a function's dictionary.
         decoder: A model from latents to images, of the same kinds.
         name: Name of the model in reports.
         eval_points: The largest number of combinations, sampled at random,
             half of them held out; 0 scores all.
         codes: False leaves the scores of disentanglement out.
+        samples: How often an encoder that samples is called: embeddings are
+            means over the calls.
 
     Raises:
         ValueError: If a model cannot be called so, or has no such layer, or for
             a decoder of a table with several images of a combination.
         ConfigError: For an impossible region or name.
     """
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, got {samples}")
     if decoder is not None and table.is_repeated:
         rule = "must have one image of each combination for a decoder"
         raise ValueError(f"table {rule}, got {table!r}")
     config, listed = make_config(table, region, name, eval_points)
     images = make_table_dataset(config, table, listed)
-    encode = _open_parts(encoder, decoder, layers)
+    part = Encoder(encoder, layers, LATENTS)
+    notes = _check_encoder(part, table, samples)
+    images = dataclasses.replace(images, notes=(*images.notes, *notes))
+    encode = _join_parts(part, decoder, samples)
 
     def read(factors: np.ndarray) -> Arrays:
         """Returns layers of all images of combinations."""
@@ -173,27 +188,62 @@ def evaluate_encoder(
             arrays,
             look_up,
             table.draw,
+            notes,
         )
     latents = arrays[LATENTS]
     if codes and latents.shape[1] <= MAX_CODES:
-        rows = scores.measure_codes(table.space, points, latents)
+        rows = measure_codes(table.space, points, latents)
         result.run.tables["codes"] = rows
     return result
 
 
-def _open_parts(encoder: Any, decoder: Any, layers: Sequence[str]) -> Lookup:
-    """Makes a function from images to the layers of one or both parts."""
-    encode = open_encoder(encoder, layers, LATENTS)
-    if decoder is None:
-        return encode
-    decode = open_encoder(decoder, (), IMAGE)
+def _check_encoder(
+    encode: Encoder,
+    table: FactorTable,
+    samples: int,
+) -> list[str]:
+    """Says which output was taken, and whether the encoder samples."""
+    images = table.draw_all(table.points[:COMPARED])
+    first = encode(images)[LATENTS]
+    second = encode(images)[LATENTS]
+    difference = np.abs(first - second).max()
+    rounding = 1e-3 * np.abs(first).max()
+
+    notes = []
+    if encode.taken:
+        notes.append(f"latents are the encoder's output {encode.taken}")
+    if samples > 1:
+        notes.append(f"embeddings are means of {samples} calls")
+    elif difference > rounding:
+        notes.append("embeddings differ from call to call: samples=10 averages")
+    return notes
+
+
+def _join_parts(encode: Encoder, decoder: Any, samples: int) -> Lookup:
+    """Makes a function from images to the layers of one or both parts.
+
+    Args:
+        encode: The encoder.
+        decoder: A model from latents to images, or None.
+        samples: How often the encoder is called.
+    """
+    decode = None
+    if decoder is not None:
+        decode = Encoder(decoder, (), IMAGE)
 
     def read(images: np.ndarray) -> Arrays:
         arrays = encode(images)
-        for key, values in decode(arrays[LATENTS]).items():
-            if key in arrays:
-                key = f"{key}_decoder"
-            arrays[key] = values
+        for _ in range(1, samples):
+            for key, values in encode(images).items():
+                arrays[key] += values
+        for key in arrays:
+            arrays[key] /= samples
+
+        if decode is not None:
+            for key, values in decode(arrays[LATENTS]).items():
+                if key in arrays:
+                    key = f"{key}_decoder"
+                arrays[key] = values
         return arrays
 
     return read
@@ -225,6 +275,7 @@ def _report(
     layers: Arrays,
     look_up: Lookup,
     pictures: Callable | None,
+    notes: Sequence[str] = (),
 ) -> ModelReport:
     """Scores sums of parts that are fitted to the last layer."""
     last = list(layers)[-1]
@@ -242,7 +293,7 @@ def _report(
         has_background=False,
         has_position=False,
         first_row="top",
-        notes=table.notes,
+        notes=(*table.notes, *notes),
         size_flag="eval_points",
     )
 
@@ -274,6 +325,14 @@ def _finish(
     call: Lookup,
 ) -> ModelReport:
     """Scores all layers of a model, whose stages they are."""
+    hidden = name_hidden(dataset)
+    if hidden:
+        note = (
+            f"accuracy_ood is without {hidden}: probes cannot learn values "
+            "that training lacks"
+        )
+        dataset = dataclasses.replace(dataset, notes=(*dataset.notes, note))
+    print_split(dataset)
     scores.say_memory(layers, dataset.space)
     is_ood = dataset.region.contains(points)
     tables = scores.measure_layers(dataset.space, points, is_ood, layers)

@@ -5,186 +5,67 @@ codes of all factors gives parts a_i(f_i) and the share that they explain:
 
     y = mean + sum_i a_i(f_i) + rest        R^2 = 1 - |rest|^2 / |y - mean|^2
 
-Everything follows from second moments of one-hot codes and embeddings, X^T X,
-X^T Y and Y^T Y. They are collected in blocks of rows, for three sets of rows:
-ID rows that probes are fitted to, ID rows that test them, and OOD rows.
+Numbers of a layer:
 
     additive_r2            the share above, fitted to all rows
-    additive_r2_whitened   its mean over principal components, each weighted
-                           alike; it needs more rows than units
+    additive_r2_marginal   the same share of marginal means: a_i(f_i) is the
+                           mean over all rows with this value, less the mean
+    additive_r2_whitened   the first one's mean over principal components, each
+                           weighted alike; it needs more rows than units
     additive_r2_probes     the same share within the span of linear probes
+    abs_cosine             mean absolute cosine between marginal means of values
+                           of different factors
     composed               error of mean + parts, both fitted to ID rows, over
                            the error of the ID mean
     accuracy               linear discriminants of each factor, fitted to four
                            fifths of the ID rows, tested on the others and on
                            OOD rows
 
-The same numbers with permuted classes are the chance level.
+`additive_r2_marginal`, `abs_cosine` (also by pair of factors) and `k95` (by
+factor) are defined as in the code of arXiv 2602.24264. On complete grids
+marginal means are the least squares solution, so that the first two numbers
+are equal. On incomplete grids they are not: marginal means mix the factors.
+
+The same numbers with permuted classes, the mean of ten permutations, are the
+chance level.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray as Array
-from scipy import linalg, sparse
+from scipy import linalg
 
 from tfcomp.metrics import features
 from tfcomp.metrics.features import Arrays, Scores, finite_or_none
+from tfcomp.representations.moments import (
+    ID,
+    ID_TEST,
+    OOD,
+    Layer,
+    Moments,
+    reduce_units,
+    split_rows,
+)
 
-# The sets of rows.
-ID = 0
-ID_TEST = 1
-OOD = 2
-SETS = (ID, ID_TEST, OOD)
-BLOCK_BYTES = 2**27
-MAX_UNITS = 4096
-TEST_SHARE = 5  # every fifth ID row tests the probes
+NUM_PERMUTATIONS = 10
 # Eigenvalues below, relative to the largest, are rounding.
 FLOOR = 1e-10
+# Lengths below, relative to the largest, are rounding.
+MIN_LENGTH = 1e-6
 SHRINKAGE = 1e-3  # of a covariance toward a multiple of the identity
 # Share of a part's variance in the directions that angles compare.
 KEPT = 0.99
+MEANS_KEPT = 0.95  # the same share for `k95`
+ACCURACIES = ("accuracy_id", "accuracy_ood")
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Second moments of one-hot codes [K] and embeddings [d] of some rows."""
-
-    count: int
-    design: Array  # [K, K]
-    cross: Array  # [K, d]
-    squares: Array  # [d, d]
-
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            count=self.count + other.count,
-            design=self.design + other.design,
-            cross=self.cross + other.cross,
-            squares=self.squares + other.squares,
-        )
-
-    @property
-    def counts(self) -> Array:
-        """Rows of each class, [K]."""
-        return np.diagonal(self.design)
-
-    @property
-    def mean(self) -> Array:
-        """The mean embedding, [d]."""
-        total = self.cross.sum(axis=0)
-        count = max(self.counts.sum(), 1)
-        return total / count
-
-    def about(self, mean: Array) -> Moments:
-        """Takes a mean [d] off the embeddings."""
-        product = np.outer(self.count * self.mean, mean)
-        squares = self.squares - product - product.T
-        squares += self.count * np.outer(mean, mean)
-        offset = self.counts[:, None] * mean
-        return replace(
-            self,
-            cross=self.cross - offset,
-            squares=squares,
-        )
-
-    def fit(self) -> Array:
-        """Computes least squares weights [K, d] of the codes."""
-        inverse = np.linalg.pinv(self.design, hermitian=True)
-        return inverse @ self.cross
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Embeddings [n, d] with grid indices [n, F] and sets [n] of their rows."""
-
-    values: Array
-    index: Array
-    sizes: Sequence[int]
-    sets: Array
-
-    @property
-    def slices(self) -> list[slice]:
-        """Columns of the code of each factor."""
-        start = 0
-        slices = []
-        for size in self.sizes:
-            slices.append(slice(start, start + size))
-            start += size
-        return slices
-
-    def iterate(self, number: int) -> Iterator[tuple[Array, Any, Array]]:
-        """Goes through the rows of a set, in blocks.
-
-        Args:
-            number: One of `SETS`.
-
-        Yields:
-            Grid indices [b, F], one-hot codes [b, K] (sparse) and embeddings
-            [b, d], float64.
-        """
-        rows = np.flatnonzero(self.sets == number)
-        row_bytes = 8 * self.values.shape[1]
-        size = max(1, BLOCK_BYTES // row_bytes)
-        for start in range(0, len(rows), size):
-            block = rows[start : start + size]
-            index = self.index[block]
-            values = self.values[block]
-            codes = self._encode(index)
-            yield index, codes, values.astype(np.float64)
-
-    def _encode(self, index: Array) -> Any:
-        """Makes sparse one-hot codes [b, K] of grid indices [b, F]."""
-        count, num_factors = index.shape
-        offsets = [part.start for part in self.slices]
-        columns = index + offsets
-        ones = np.ones(index.size)
-        ends = np.arange(0, index.size + 1, num_factors)
-        return sparse.csr_array(
-            (ones, columns.ravel(), ends),
-            (count, sum(self.sizes)),
-        )
-
-    def collect(self, others: Sequence[Moments] = ()) -> list[Moments]:
-        """Collects the moments of all sets.
-
-        Args:
-            others: Moments with the same embeddings, whose products of
-                embeddings are used again.
-        """
-        width = sum(self.sizes)
-        units = self.values.shape[1]
-        moments = []
-        for number in SETS:
-            design = np.zeros((width, width))
-            cross = np.zeros((width, units))
-            squares = np.zeros((units, units))
-            for _, codes, values in self.iterate(number):
-                products = codes.T @ codes
-                design += products.toarray()
-                cross += codes.T @ values
-                if not others:
-                    squares += values.T @ values
-            if others:
-                squares = others[number].squares
-            is_member = self.sets == number
-            moments.append(
-                Moments(
-                    count=int(is_member.sum()),
-                    design=design,
-                    cross=cross,
-                    squares=squares,
-                )
-            )
-        return moments
-
-
-@dataclass(frozen=True)
-class Additivity:
+class Additivity(NamedTuple):
     """Numbers of one layer: its scores, and tables of factors and pairs."""
 
     scores: Scores
@@ -200,6 +81,9 @@ def measure_additivity(
 ) -> tuple[Additivity, Additivity]:
     """Measures how far embeddings are sums of parts, one for each factor.
 
+    Accuracies leave out rows with a value that the probes were not fitted to,
+    and factors without other rows: such values cannot be read.
+
     Args:
         values: Embeddings, [n, d].
         index: Grid indices of their combinations, [n, F].
@@ -207,106 +91,156 @@ def measure_additivity(
         is_ood: Which combinations are held out, [n].
 
     Returns:
-        The numbers, and the same with permuted classes.
+        The numbers, and their chance level: means over permuted classes.
     """
     layer = Layer(
-        values=_reduce_units(values),
+        values=reduce_units(values),
         index=index,
         sizes=sizes,
         sets=split_rows(is_ood),
     )
     moments = layer.collect()
-    given = _summarize(layer, moments)
+    components = _find_components(moments)
+    given = _summarize(layer, moments, components)
 
     rng = np.random.default_rng(0)
-    order = rng.permutation(len(index))
-    permuted_layer = replace(layer, index=index[order])
-    moments = permuted_layer.collect(moments)
-    return given, _summarize(permuted_layer, moments)
+    permuted = []
+    for _ in range(NUM_PERMUTATIONS):
+        order = rng.permutation(len(index))
+        permuted_layer = replace(layer, index=index[order])
+        permuted_moments = permuted_layer.collect(moments)
+        numbers = _summarize(permuted_layer, permuted_moments, components)
+        permuted.append(numbers)
+    chance = _average(permuted)
+
+    _average_accuracy(given, given)
+    _average_accuracy(chance, given)
+    return given, chance
 
 
-def split_rows(is_ood: Array) -> Array:
-    """Deals rows into ID, ID_TEST (a fixed random fifth of ID) and OOD."""
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(is_ood))
-    is_test = order % TEST_SHARE == 0
-    sets = np.where(is_test, ID_TEST, ID)
-    return np.where(is_ood, OOD, sets)
-
-
-def _reduce_units(values: Array) -> Array:
-    """Reduces embeddings [n, d] to `MAX_UNITS` units at most.
-
-    Few rows are rotated, exactly; many units are added in random groups.
-    """
-    # Less the first row: moments of a common offset would be rounding.
-    count, units = values.shape
-    if count <= min(units, MAX_UNITS):
-        shifted = values.astype(np.float64) - values[:1]
-        squares, axes = np.linalg.eigh(shifted @ shifted.T)
-        lengths = np.sqrt(np.maximum(squares, 0.0))
-        return axes * lengths
-
-    if units > MAX_UNITS:
-        values = values @ _make_groups(units)
-    return values - values[:1]
-
-
-def _make_groups(units: int) -> Any:
-    """Makes a sparse matrix that adds random units, with random signs."""
-    rng = np.random.default_rng(0)
-    groups = rng.integers(MAX_UNITS, size=units)
-    signs = rng.choice([-1.0, 1.0], units)
-    places = (np.arange(units), groups)
-    return sparse.csr_array(
-        (signs.astype(np.float32), places),
-        (units, MAX_UNITS),
-    )
-
-
-def _summarize(layer: Layer, moments: Sequence[Moments]) -> Additivity:
-    """Computes all numbers of a layer from its moments, by set."""
+def _center_all(moments: Sequence[Moments]) -> Moments:
+    """Adds the moments of all sets, about the mean of all rows."""
     total = moments[ID] + moments[ID_TEST] + moments[OOD]
-    total = total.about(total.mean)
+    return total.about(total.mean)
+
+
+def _find_components(moments: Sequence[Moments]) -> tuple[Array, Array]:
+    """Finds principal components of all embeddings.
+
+    Returns:
+        Axes [d, k], and sums of squares along them [k]; none unless there are
+        more rows than components.
+    """
+    total = _center_all(moments)
+    squares, axes = np.linalg.eigh(total.squares)
+    largest = max(squares[-1], 0.0)
+    is_kept = squares > FLOOR * largest
+    if is_kept.sum() >= total.count - 1:
+        is_kept[:] = False
+    return axes[:, is_kept], squares[is_kept]
+
+
+def _summarize(
+    layer: Layer,
+    moments: Sequence[Moments],
+    components: tuple[Array, Array],
+) -> Additivity:
+    """Computes the numbers of a layer, without its mean accuracies.
+
+    Args:
+        layer: Its embeddings.
+        moments: Its moments, by set.
+        components: By `_find_components`, which do not depend on classes.
+    """
+    total = _center_all(moments)
     effects = total.fit()
+    explained = effects.T @ total.design @ effects
     # The rest is orthogonal to the codes.
-    rest = total.squares - effects.T @ total.design @ effects
-    scores: Scores = {
-        "additive_r2": _explain(rest, total.squares),
-        "additive_r2_whitened": _explain_whitened(rest, total),
-    }
+    rest = total.squares - explained
+    variance = np.trace(total.squares)
+    error = total.measure_error(total.class_means)
 
     weights, accuracy = _probe(layer, moments)
     axes = _span_probes(weights)
-    scores["additive_r2_probes"] = _explain(
-        axes.T @ rest @ axes,
-        axes.T @ total.squares @ axes,
-    )
-    scores |= _compose(moments)
+    probed_rest = np.trace(axes.T @ rest @ axes)
+    probed_variance = np.trace(axes.T @ total.squares @ axes)
+    scores: Scores = {
+        "additive_r2": _explain(np.trace(rest), variance),
+        "additive_r2_marginal": _explain(error, variance),
+        "additive_r2_whitened": _explain_whitened(rest, *components),
+        "additive_r2_probes": _explain(probed_rest, probed_variance),
+    }
 
+    scale = max(variance, 1e-300)
     parts = []
     for columns in layer.slices:
-        part = _describe_part(effects[columns], total.counts[columns])
+        part = _describe_part(
+            effects[columns],
+            total.class_means[columns],
+            total.counts[columns],
+            scale,
+        )
         parts.append(part)
-    variance = max(np.trace(total.squares), 1e-300)
-    rows = [_summarize_part(part, variance) for part in parts]
-    pairs = []
-    for first, second in itertools.combinations(parts, 2):
-        pairs.append(_compare_parts(first, second, variance))
+    pairs, abs_cosine = _compare_all(parts, scale)
+    scores["abs_cosine"] = abs_cosine
+    scores |= _compose(moments)
 
-    for name, hits in accuracy.items():
-        mean = float(hits.mean())
-        scores[name] = finite_or_none(mean)
-        for row, share in zip(rows, hits, strict=True):
-            row[name] = finite_or_none(share)
+    rows = []
+    for factor, part in enumerate(parts):
+        row: Scores = {
+            "share": float(part.squares.sum() / scale),
+            "rank": float(features.compute_effective_rank(part.squares)),
+            "k95": part.k95,
+        }
+        for name in ACCURACIES:
+            row[name] = finite_or_none(accuracy[name][factor])
+        rows.append(row)
     return Additivity(scores, rows, pairs)
+
+
+def _average(results: Sequence[Additivity]) -> Additivity:
+    """Averages the numbers of several permutations."""
+    scores, parts, pairs = zip(*results, strict=True)
+    part_rows = zip(*parts, strict=True)
+    pair_rows = zip(*pairs, strict=True)
+    return Additivity(
+        scores=_average_rows(scores),
+        parts=list(map(_average_rows, part_rows)),
+        pairs=list(map(_average_rows, pair_rows)),
+    )
+
+
+def _average_rows(rows: Sequence[Scores]) -> Scores:
+    """Averages each number; None where one of the rows has no number."""
+    return {
+        name: features.average(row[name] for row in rows) for name in rows[0]
+    }
+
+
+def _average_accuracy(result: Additivity, given: Additivity) -> None:
+    """Adds mean accuracies over the factors that can be read.
+
+    Args:
+        result: The numbers to add them to.
+        given: The numbers of the given classes, where the factors that cannot
+            be read have no accuracy.
+    """
+    for name in ACCURACIES:
+        shares = []
+        for row, given_row in zip(result.parts, given.parts, strict=True):
+            if given_row[name] is None:
+                row[name] = None
+            else:
+                shares.append(row[name])
+        result.scores[name] = features.average(shares)
 
 
 def _span_probes(weights: Array) -> Array:
     """Finds an orthonormal basis of the span of weights [d, K], [d, rank]."""
     axes, lengths, _ = np.linalg.svd(weights, full_matrices=False)
     largest = lengths.max(initial=0.0)
-    return axes[:, lengths > 1e-6 * largest]
+    is_kept = lengths > MIN_LENGTH * largest
+    return axes[:, is_kept]
 
 
 class Part(NamedTuple):
@@ -315,82 +249,105 @@ class Part(NamedTuple):
     matrix: Array  # a row for each value, by the root of its count, [size, d]
     squares: Array  # of its singular values
     basis: Array  # directions of `KEPT` of its variance, [k, d]
+    directions: Array  # of the means of values, NaN if rounding, [m, d]
+    k95: int | None
 
 
-def _describe_part(part: Array, counts: Array) -> Part:
+def _describe_part(
+    effects: Array,
+    means: Array,
+    counts: Array,
+    total: float,
+) -> Part:
     """Finds the principal directions of a part.
 
+    `k95` is the number of dimensions with 95 % of the squared length of the
+    marginal means, each value counted once (arXiv 2602.24264).
+
     Args:
-        part: By `Moments.fit`, [size, d].
+        effects: By `Moments.fit`, [size, d].
+        means: Marginal means about the mean of all rows, [size, d].
         counts: Rows of each value, [size].
+        total: Variance of all rows.
     """
-    mean = counts @ part / counts.sum()
+    center = counts @ effects / counts.sum()
     roots = np.sqrt(counts)
-    matrix = (part - mean) * roots[:, None]
-    _, lengths, axes = np.linalg.svd(matrix, full_matrices=False)
+    matrix = (effects - center) * roots[:, None]
+    _, roots_of_variance, axes = np.linalg.svd(matrix, full_matrices=False)
+    squares = roots_of_variance**2
+    num_kept = _count_components(squares, KEPT)
 
-    squares = lengths**2
+    # A mean of length 0 has a cosine of 0 with all others.
+    lengths = np.linalg.norm(means, axis=1)
+    shortest = MIN_LENGTH * lengths.max()
+    mean_roots = np.linalg.svd(means, compute_uv=False)
+    k95: int | None = _count_components(mean_roots**2, MEANS_KEPT)
+    if counts @ lengths**2 <= FLOOR * total:
+        shortest = np.nan
+        k95 = None
+    directions = means / np.maximum(lengths, shortest)[:, None]
+    return Part(
+        matrix=matrix,
+        squares=squares,
+        basis=axes[:num_kept],
+        directions=directions[counts > 0],
+        k95=k95,
+    )
+
+
+def _count_components(squares: Array, share: float) -> int:
+    """Counts the first components that have a share of the variance.
+
+    Args:
+        squares: Of singular values, the largest first.
+        share: The share that they have to reach.
+    """
     total = squares.sum() or 1.0
-    share = np.cumsum(squares) / total
-    num_kept = np.searchsorted(share, KEPT) + 1
-    return Part(matrix, squares, basis=axes[:num_kept])
+    reached = np.cumsum(squares) / total
+    return int(np.searchsorted(reached, share)) + 1
 
 
-def _summarize_part(part: Part, total: float) -> Scores:
-    """Computes the share of a part in the variance of all, and its rank."""
-    rank = features.compute_effective_rank(part.squares)
-    share = part.squares.sum() / total
-    return {
-        "share": float(share),
-        "rank": float(rank),
-    }
-
-
-def _explain(rest: Array, squares: Array) -> float | None:
-    """Computes R^2 from moments [d, d] of the rest, and of all."""
-    total = np.trace(squares)
+def _explain(error: float, total: float) -> float | None:
+    """Computes R^2 from sums of squares of an error, and of all."""
     if not total > 0:
         return None
-    share = np.trace(rest) / total
-    return finite_or_none(1 - share)
+    return finite_or_none(1 - error / total)
 
 
-def _explain_whitened(rest: Array, total: Moments) -> float | None:
-    """Averages R^2 over components; None if rows do not exceed components.
+def _explain_whitened(
+    rest: Array,
+    axes: Array,
+    squares: Array,
+) -> float | None:
+    """Averages R^2 over principal components; None without any.
 
     Args:
         rest: Second moments of the rest, [d, d].
-        total: Moments of all rows.
+        axes: Principal components, [d, k].
+        squares: Sums of squares along them, [k].
     """
-    values, axes = np.linalg.eigh(total.squares)
-    largest = max(values[-1], 0.0)
-    is_kept = values > FLOOR * largest
-    num_kept = is_kept.sum()
-    if num_kept == 0 or num_kept >= total.count - 1:
+    if not squares.size:
         return None
 
-    axes = axes[:, is_kept]
     rest_squares = np.einsum("ij,ij->j", axes, rest @ axes)
-    shares = rest_squares / values[is_kept]
+    shares = rest_squares / squares
     return finite_or_none(1 - shares.mean())
 
 
 def _compose(moments: Sequence[Moments]) -> Scores:
     """Computes errors of composed embeddings over errors of the ID mean."""
     known = moments[ID] + moments[ID_TEST]
-    parts = known.about(known.mean).fit()
+    centered = known.about(known.mean)
+    parts = centered.fit()
+
     subsets = {
-        "id": known,
-        "ood": moments[OOD],
+        "id": centered,
+        "ood": moments[OOD].about(known.mean),
     }
     numbers: Scores = {}
     for name, subset in subsets.items():
-        centered = subset.about(known.mean)
-        total = np.trace(centered.squares)
-        overlap = np.vdot(parts, centered.cross)
-        composed = np.vdot(parts, centered.design @ parts)
-        error = total - 2 * overlap
-        error += composed
+        total = np.trace(subset.squares)
+        error = subset.measure_error(parts)
         ratio = None
         if total > 0:
             ratio = finite_or_none(error / total)
@@ -402,36 +359,38 @@ def _probe(layer: Layer, moments: Sequence[Moments]) -> tuple[Array, Arrays]:
     """Fits discriminants to ID rows, and tests them.
 
     Returns:
-        Weights [d, K], and accuracies [F] by name.
+        Weights [d, K], and accuracies [F] by name, over rows with values that
+        were fitted; NaN without such rows.
     """
     mean = moments[ID].mean
-    known = moments[ID].about(mean)
-    weights = []
-    offsets = []
+    fitted = moments[ID].about(mean)
+    all_weights = []
+    all_offsets = []
     for part in layer.slices:
-        weight, offset = _fit_discriminant(known, part)
-        weights.append(weight)
-        offsets.append(offset)
-    all_weights = np.hstack(weights)  # [d, K]
-    all_offsets = np.concatenate(offsets)  # [K]
+        weights, offsets = _fit_discriminant(fitted, part)
+        all_weights.append(weights)
+        all_offsets.append(offsets)
+    weights = np.hstack(all_weights)  # [d, K]
+    offsets = np.concatenate(all_offsets)  # [K]
 
     accuracy = {}
-    tested = {
-        "id": ID_TEST,
-        "ood": OOD,
-    }
-    for name, number in tested.items():
+    is_fitted = fitted.counts > 0
+    for name, number in zip(ACCURACIES, (ID_TEST, OOD), strict=True):
         hits = np.zeros(len(layer.sizes))
+        counts = np.zeros(len(layer.sizes))
         for index, _, values in layer.iterate(number):
-            votes = (values - mean) @ all_weights
-            votes = votes + all_offsets  # [b, K]
+            votes = (values - mean) @ weights
+            votes = votes + offsets  # [b, K]
             for factor, part in enumerate(layer.slices):
+                truth = index[:, factor]
+                is_readable = is_fitted[part][truth]
                 best = votes[:, part].argmax(axis=1)
-                is_right = best == index[:, factor]
+                is_right = best == truth
                 hits[factor] += is_right.sum()
-        count = moments[number].count or np.nan
-        accuracy[f"accuracy_{name}"] = hits / count
-    return all_weights, accuracy
+                counts[factor] += is_readable.sum()
+        divisors = np.where(counts > 0, counts, np.nan)
+        accuracy[name] = hits / divisors
+    return weights, accuracy
 
 
 def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
@@ -445,8 +404,7 @@ def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
         Weights [d, size], and offsets [size].
     """
     counts = moments.counts[part]
-    divisors = np.maximum(counts, 1)
-    means = moments.cross[part] / divisors[:, None]  # [size, d]
+    means = moments.class_means[part]  # [size, d]
     between = (means.T * counts) @ means
     within = moments.squares - between
     total = np.trace(moments.squares)
@@ -454,11 +412,44 @@ def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
     diagonal = np.diag_indices_from(within)
     within[diagonal] += level or 1.0
 
-    solution = linalg.solve(within, means.T, assume_a="pos")
+    solution = linalg.solve(
+        within,
+        means.T,
+        assume_a="pos",
+    )
     weights = solution * counts.sum()
     offsets = -0.5 * np.einsum("kd,dk->k", means, weights)
     offsets = np.where(counts > 0, offsets, -np.inf)
     return weights, offsets
+
+
+def _compare_all(
+    parts: Sequence[Part],
+    total: float,
+) -> tuple[list[Scores], float | None]:
+    """Compares the parts of all pairs of factors.
+
+    The mean absolute cosine is over all pairs of values of different factors,
+    as `avg_cross_concept_abs_cos` in the code of arXiv 2602.24264.
+
+    Args:
+        parts: The parts of the factors.
+        total: Variance of all rows.
+
+    Returns:
+        A row for each pair, and the mean absolute cosine over all pairs.
+    """
+    rows = []
+    all_cosines = [np.zeros(0)]
+    for first, second in itertools.combinations(parts, 2):
+        cosines = np.abs(first.directions @ second.directions.T)
+        row = _compare_parts(first, second, total)
+        row["abs_cosine"] = features.mean_or_none(cosines)
+        rows.append(row)
+        all_cosines.append(cosines.ravel())
+    joined = np.concatenate(all_cosines)
+    is_number = np.isfinite(joined)
+    return rows, features.mean_or_none(joined[is_number])
 
 
 def _compare_parts(first: Part, second: Part, total: float) -> Scores:
@@ -469,22 +460,21 @@ def _compare_parts(first: Part, second: Part, total: float) -> Scores:
         second: The part of another one.
         total: Variance of all rows, over which two parts may be rounding.
     """
+    row: Scores = {
+        "cosine": None,
+        "angle": None,
+    }
     first_norm = np.linalg.norm(first.matrix)
     second_norm = np.linalg.norm(second.matrix)
     scale = first_norm * second_norm
     if scale <= FLOOR * total:
-        return {
-            "cosine": None,
-            "angle": None,
-        }
+        return row
 
     product = first.matrix @ second.matrix.T
-    overlap = np.linalg.norm(product) / scale
+    row["cosine"] = float(np.linalg.norm(product) / scale)
+
     between = first.basis @ second.basis.T
     cosines = np.linalg.svd(between, compute_uv=False)
     largest = cosines.max().clip(0, 1)
-    angle = np.degrees(np.arccos(largest))
-    return {
-        "cosine": float(overlap),
-        "angle": float(angle),
-    }
+    row["angle"] = float(np.degrees(np.arccos(largest)))
+    return row

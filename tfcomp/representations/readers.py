@@ -88,11 +88,13 @@ class Reader:
             rule = f"must be trained on such factors and images, {list(shape)}"
             raise ConfigError("reader", rule, list(dataset.image_shape))
 
-        points = dataset.splits.grid
-        points = points[choose_rows(len(points), CHECKED)]
+        grid = dataset.splits.grid
+        sample = choose_rows(len(grid), CHECKED)
+        points = grid[sample]
         images, rows = dataset.render_all(points, CHECKED)
         is_right = self.check(images, points[rows])
         hits = is_right.mean(axis=0)
+
         weak = []
         for name, share in zip(self.space.names, hits, strict=True):
             if share < USEFUL:
@@ -138,10 +140,11 @@ def train_reader(
             }
         )
         data = make_table_dataset(config, data)
-    points = data.splits.all.factors
-    points = points[choose_rows(len(points), MAX_IMAGES)]
-    images, rows = data.render_all(points, MAX_IMAGES)
-    points = points[rows]
+    every_point = data.splits.all.factors
+    sample = choose_rows(len(every_point), MAX_IMAGES)
+    sampled_points = every_point[sample]
+    images, rows = data.render_all(sampled_points, MAX_IMAGES)
+    points = sampled_points[rows]
 
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
@@ -248,10 +251,13 @@ def find_levels(dataset: Dataset) -> Array:
     """Counts factors that differ between points and the nearest ID point."""
     space = dataset.space
     index = space.to_index(dataset.splits.grid)
-    known = space.to_index(sample_known(dataset))
-    known = np.unique(known, axis=0)
+    train = sample_known(dataset)
+    train_index = space.to_index(train)
+    known = np.unique(train_index, axis=0)
+
     places = find_nearest(index, known, space)
-    differs = index != known[places]
+    nearest = known[places]
+    differs = index != nearest
     return differs.sum(axis=1)
 
 
@@ -276,28 +282,25 @@ def list_readings(
         counts once, with the share of them that is read right.
     """
     grid = dataset.splits.grid
-    each = np.arange(len(grid))
     truth, rows = dataset.render_all(grid, MAX_IMAGES)
     sampled_images = [outputs]
     for _ in range(1, samples):
         batches = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
         sampled_images.append(batches["image"])
 
-    columns = [("accuracy", "ceiling", 0), ("near", "near_ceiling", 1)]
+    drawn = np.concatenate(sampled_images)
+    drawn_rows = np.tile(np.arange(len(grid)), samples)
+
     shares: dict[str, pd.DataFrame] = {}
+    columns = [("accuracy", "ceiling", 0), ("near", "near_ceiling", 1)]
     for accuracy, ceiling, steps in columns:
-        sampled = []
-        for images in sampled_images:
-            share = _measure_shares(
-                reader,
-                dataset,
-                images,
-                each,
-                steps,
-            )
-            sampled.append(share)
-        total = sum(sampled[1:], start=sampled[0])
-        shares[accuracy] = total / len(sampled)
+        shares[accuracy] = _measure_shares(
+            reader,
+            dataset,
+            drawn,
+            drawn_rows,
+            steps,
+        )
         shares[ceiling] = _measure_shares(
             reader,
             dataset,
