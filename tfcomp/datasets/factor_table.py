@@ -29,7 +29,11 @@ from tfcomp.datasets.pictures import (
     describe_storage,
     release_memory,
 )
-from tfcomp.datasets.table_columns import TableError, make_frame
+from tfcomp.datasets.table_columns import (
+    TableError,
+    make_frame,
+    split_head,
+)
 from tfcomp.datasets.table_factors import (
     Description,
     FactorColumn,
@@ -109,7 +113,7 @@ class FactorTable:
         self.image_shape = (0, 0, 1)
         num_images = None
         if images is not None:
-            self._images = _check_images(images)
+            self._images = check_images(images)
             num_images = len(self._images)
             self.image_shape = _find_shape(self._images)
 
@@ -416,7 +420,7 @@ def _select_factors(
     """
     kinds = {}
     for factor in factors or columns:
-        name, _, kind = factor.partition(":")
+        name, kind = split_head(factor)
         if name not in columns:
             rule = f"must be among {', '.join(columns)}"
             raise TableError("factors", rule, name)
@@ -449,8 +453,12 @@ def _find_shape(images: Array) -> tuple[int, int, int]:
     return height, width, channels
 
 
-def _check_images(given: Any) -> Array:
-    """Returns images as an array; checks their type, shape and size."""
+def check_images(given: Any) -> Array:
+    """Returns images as an array [n, H, W] or [n, H, W, C].
+
+    Raises:
+        TableError: For another type or shape, or more than the memory.
+    """
     images = to_array(given)
     shape = list(images.shape)
     if len(shape) not in (3, 4) or 0 in shape:

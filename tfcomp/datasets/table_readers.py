@@ -34,7 +34,7 @@ from tfcomp.config.hashes import (
     read_cells,
 )
 from tfcomp.config.plugins import Registry
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factor_table import FactorTable, check_images
 from tfcomp.datasets.pictures import (
     MAX_IN_MEMORY,
     Pictures,
@@ -91,9 +91,11 @@ class TableFile:
         Raises:
             TableError: If images or columns break a rule.
         """
-        images = None
-        if self.images is not None:
-            images = load_images(self.images, image_size)
+        images = self.images
+        if isinstance(images, Array):
+            images = check_images(images)  # before they are scaled
+        if images is not None:
+            images = load_images(images, image_size)
         table = FactorTable(
             images,
             self.columns,
@@ -375,7 +377,12 @@ def _read_parquet(paths: list[Path]) -> TableFile:
         rule = "needs pyarrow to be read (pip install pyarrow)"
         raise TableError(paths[0].name, rule, "no such module") from error
 
-    parts = [parquet.read_table(path) for path in paths]
+    parts = []
+    for path in paths:
+        groups = parquet.read_metadata(path)
+        for number in range(groups.num_row_groups):
+            check_bytes(path.name, groups.row_group(number).total_byte_size)
+        parts.append(parquet.read_table(path))
     table = pa.concat_tables(parts, promote_options="default")
     head = _find_picture_bytes(table)
     if not head or not table.num_rows:
