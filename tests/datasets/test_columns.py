@@ -135,6 +135,8 @@ def test_a_column_that_differs_in_each_row_is_no_factor(
 
 
 def test_one_factor_may_differ_in_each_row() -> None:
+    few = {"word": ["a", "b", "c"], "x": [0, 1, 0]}
+    assert read_frame_of(3, few).space.shape == (3, 2)
     assert read_frame({"x": ROWS}).space.shape == (COUNT,)
     both = {"x": ROWS + 0.5, "y": ROWS * 2.0}
     kinds = ["continuous", "continuous"]

@@ -46,6 +46,7 @@ MAX_BITS = 16  # of an integer pixel
 COLORS = (1, 3, 4)  # channels that come first in other libraries
 SAMPLED = 32  # images that are looked at early
 TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
+FEW_ROWS = 10  # may all differ by chance
 COMPARED = 256  # combinations at a time
 
 
@@ -166,16 +167,21 @@ class FactorTable:
             first = [int(column.index[0]) for column in columns]
             raise TableError("classes", "must vary", first)
 
-        self._check_shared(varied)
         self._origins = {}
+        factors = []
+        columns_of_values = []
         for column in varied:
+            factors.append(column.factor)
+            columns_of_values.append(column.values)
             if column.origin:
                 self._origins[column.factor.name] = column.origin
         self.is_continuous = any(column.is_continuous for column in varied)
-        self.space = FactorSpace(tuple(column.factor for column in varied))
-        values = np.stack([column.values for column in varied], axis=1)
+        self.space = FactorSpace(tuple(factors))
+
+        values = np.stack(columns_of_values, axis=1)
         values = values.astype(np.float32)
         self.rows = number_rows(values)
+        self._check_shared(varied)
 
         # Images, sorted, and the first one of each combination.
         self._order = np.argsort(self.rows, kind="stable")
@@ -189,7 +195,7 @@ class FactorTable:
 
         Beside it no other factor could be told apart from chance.
         """
-        if len(varied) == 1:
+        if len(varied) == 1 or len(self.rows) <= FEW_ROWS:
             return
         for column in varied:
             count = len(column.index)

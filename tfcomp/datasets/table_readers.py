@@ -331,6 +331,11 @@ def _read_csv(folder: Path, table: Path) -> TableFile:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
     cells = read_cells(table)
     frame = drop_empty_rows(cells)
+    num_empty = len(cells) - len(frame)
+    notes: tuple[str, ...] = ()
+    if num_empty:
+        notes = (f"left out: empty rows of {table.name} ({num_empty})",)
+
     picture_column = find_picture_column(frame)
     listed = list(map(str, frame))
     heads = []
@@ -342,30 +347,26 @@ def _read_csv(folder: Path, table: Path) -> TableFile:
         rule = f"must have rows, one {PICTURE_HEADS[0]} and a column per factor"
         raise TableError(table.name, rule, ", ".join(listed)[:100])
 
-    pictures = open_files(folder, frame[picture_column].tolist(), table.name)
-    columns = frame.loc[:, frame.columns.isin(heads)]
+    names = frame[picture_column].tolist()
+    pictures = open_files(folder, names, table.name)
+    is_factor = frame.columns.isin(heads)
+    columns = frame.loc[:, is_factor]
     columns.attrs[UNTYPED] = True
-    notes = []
-    num_empty = len(cells) - len(frame)
-    if num_empty:
-        notes.append(f"left out: empty rows of {table.name} ({num_empty})")
-    return TableFile(pictures, columns, notes=tuple(notes))
+    return TableFile(pictures, columns, notes=notes)
 
 
 @FOLDER_READERS.register(".parquet")
-def read_parquet_folder(folder: Path) -> TableFile:
-    """Reads all parquet files of a folder, one after the other."""
-    return _read_parquet(list_files(folder, ".parquet"))
-
-
 @READERS.register(".parquet")
 def read_parquet(path: str | Path) -> TableFile:
-    """Reads a parquet file, as of Hugging Face.
+    """Reads a parquet file, as of Hugging Face, or all files of a folder.
 
     One column holds files of pictures as bytes, or structs with `bytes`. The
     others are factors; labels have the names that Hugging Face's metadata give.
     """
-    return _read_parquet([Path(path)])
+    path = Path(path)
+    if path.is_dir():
+        return _read_parquet(list_files(path, ".parquet"))
+    return _read_parquet([path])
 
 
 def _read_parquet(paths: list[Path]) -> TableFile:
