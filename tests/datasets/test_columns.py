@@ -130,9 +130,13 @@ def test_a_column_that_differs_in_each_row_is_no_factor(
         load(path, "--factors=kind,id")
     assert len(load(path, "--ignore=id").space) == 3
     assert load(path, "--factors=kind,large").space.shape == (3, 2)
+    spaced = load(path, "--ignore=floor hue,id", "--factors=kind,large")
+    assert spaced.space.names == ("kind", "large")
 
 
 def test_one_factor_may_differ_in_each_row() -> None:
+    few = {"word": ["a", "b", "c"], "x": [0, 1, 0]}
+    assert read_frame_of(3, few).space.shape == (3, 2)
     assert read_frame({"x": ROWS}).space.shape == (COUNT,)
     both = {"x": ROWS + 0.5, "y": ROWS * 2.0}
     kinds = ["continuous", "continuous"]
@@ -361,6 +365,17 @@ def test_scaling_is_a_mean_of_what_a_pixel_covers() -> None:
     np.testing.assert_allclose(small[:, 3], [[0.25, 0.5, 1]] * 4)
     wide = scale_image(np.full((5, 7), 40_000, np.uint16), 16)
     assert_array_equal(wide, np.full((16, 16), 40_000))
+
+
+@pytest.mark.parametrize("shape", [(COUNT, 1, 6, 5), (COUNT, 30)])
+def test_other_shapes_are_refused_before_they_are_scaled(
+    shape: tuple[int, ...],
+    tmp_path: Path,
+) -> None:
+    images = PIXELS.reshape(shape)
+    np.savez(tmp_path / "own.npz", images=images, x=ROWS % 2)
+    with pytest.raises(RunError, match="H, W"):
+        load(tmp_path / "own.npz", "--image_size=3")
 
 
 def test_pictures_of_several_sizes_are_scaled(tmp_path: Path) -> None:

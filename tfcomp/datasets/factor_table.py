@@ -29,7 +29,11 @@ from tfcomp.datasets.pictures import (
     describe_storage,
     release_memory,
 )
-from tfcomp.datasets.table_columns import TableError, make_frame
+from tfcomp.datasets.table_columns import (
+    TableError,
+    make_frame,
+    split_head,
+)
 from tfcomp.datasets.table_factors import (
     Description,
     FactorColumn,
@@ -42,6 +46,7 @@ MAX_BITS = 16  # of an integer pixel
 COLORS = (1, 3, 4)  # channels that come first in other libraries
 SAMPLED = 32  # images that are looked at early
 TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
+FEW_ROWS = 10  # may all differ by chance
 COMPARED = 256  # combinations at a time
 
 
@@ -109,7 +114,7 @@ class FactorTable:
         self.image_shape = (0, 0, 1)
         num_images = None
         if images is not None:
-            self._images = _check_images(images)
+            self._images = check_images(images)
             num_images = len(self._images)
             self.image_shape = _find_shape(self._images)
 
@@ -162,16 +167,21 @@ class FactorTable:
             first = [int(column.index[0]) for column in columns]
             raise TableError("classes", "must vary", first)
 
-        self._check_shared(varied)
         self._origins = {}
+        factors = []
+        columns_of_values = []
         for column in varied:
+            factors.append(column.factor)
+            columns_of_values.append(column.values)
             if column.origin:
                 self._origins[column.factor.name] = column.origin
         self.is_continuous = any(column.is_continuous for column in varied)
-        self.space = FactorSpace(tuple(column.factor for column in varied))
-        values = np.stack([column.values for column in varied], axis=1)
+        self.space = FactorSpace(tuple(factors))
+
+        values = np.stack(columns_of_values, axis=1)
         values = values.astype(np.float32)
         self.rows = number_rows(values)
+        self._check_shared(varied)
 
         # Images, sorted, and the first one of each combination.
         self._order = np.argsort(self.rows, kind="stable")
@@ -185,7 +195,7 @@ class FactorTable:
 
         Beside it no other factor could be told apart from chance.
         """
-        if len(varied) == 1:
+        if len(varied) == 1 or len(self.rows) <= FEW_ROWS:
             return
         for column in varied:
             count = len(column.index)
@@ -416,7 +426,7 @@ def _select_factors(
     """
     kinds = {}
     for factor in factors or columns:
-        name, _, kind = factor.partition(":")
+        name, kind = split_head(factor)
         if name not in columns:
             rule = f"must be among {', '.join(columns)}"
             raise TableError("factors", rule, name)
@@ -449,8 +459,12 @@ def _find_shape(images: Array) -> tuple[int, int, int]:
     return height, width, channels
 
 
-def _check_images(given: Any) -> Array:
-    """Returns images as an array; checks their type, shape and size."""
+def check_images(given: Any) -> Array:
+    """Returns images as an array [n, H, W] or [n, H, W, C].
+
+    Raises:
+        TableError: For another type or shape, or more than the memory.
+    """
     images = to_array(given)
     shape = list(images.shape)
     if len(shape) not in (3, 4) or 0 in shape:

@@ -183,7 +183,11 @@ def format_factors(dataset: Dataset) -> str:
 
     table = pd.DataFrame(list_factors(dataset))
     is_used = (table != "").any()
-    return table.loc[:, is_used].to_string(index=False, max_rows=MAX_ROWS)
+    table = table.loc[:, is_used]
+    for name, cells in table.items():
+        table[name] = cells.str.ljust(cells.str.len().max())
+    text = table.to_string(index=False, justify="left", max_rows=MAX_ROWS)
+    return re.sub(" +$", "", text, flags=re.MULTILINE)
 
 
 def describe_factors(dataset: Dataset) -> str:

@@ -98,16 +98,23 @@ def _decode_all(pictures: Pictures, size: int) -> Array:
     images = allocate((count, *first.shape), first.dtype)
     for number in range(count):
         image = scale_image(pictures.read(number), size)
-        if (image.shape, image.dtype) != (first.shape, first.dtype):
-            rule = f"must all be {first.dtype} {list(first.shape)}"
-            name = pictures.names[number]
-            got = f"{image.dtype} {list(image.shape)} in {name}"
-            hint = "of several sizes, --image_size=64 scales them"
-            raise TableError("images", rule, f"{got} ({hint})")
+        _check_equal(image, first, pictures.names[number])
         images[number] = image
         if number % PART == 0:
             release_memory(images)
     return images
+
+
+def _check_equal(image: Array, first: Array, name: object) -> None:
+    """Refuses an image of another size or type than the first one."""
+    has_shape = image.shape == first.shape
+    if has_shape and image.dtype == first.dtype:
+        return
+    rule = f"must all be {first.dtype} {list(first.shape)}"
+    got = f"{image.dtype} {list(image.shape)} in {name}"
+    if not has_shape:
+        got += " (--image_size=64 scales all)"
+    raise TableError("images", rule, got)
 
 
 def scale_image(image: Array, size: int) -> Array:

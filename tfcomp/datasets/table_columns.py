@@ -136,8 +136,6 @@ def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
         first = cells.min()
         seconds = (cells - first).dt.total_seconds()
         return _number_values(seconds.to_numpy(), f"s since {first}")
-    if types.is_timedelta64_dtype(cells):
-        return _number_values(cells.dt.total_seconds().to_numpy(), "s")
     if types.is_numeric_dtype(cells) and not types.is_complex_dtype(cells):
         return _number_values(cells.to_numpy(float))
 
@@ -219,10 +217,15 @@ def _number_values(cells: Array, unit: str = "") -> Levels:
     values, index = np.unique(rounded, return_inverse=True)
     index = index.reshape(-1)
 
-    steps = np.diff(values)
-    tolerance = CLOSE * np.abs(values[1:])
-    tolerance = np.minimum(tolerance, CLOSE_IN_RANGE * np.ptp(values))
-    is_next = steps > tolerance
+    of_value = CLOSE * np.abs(values[1:])
+    of_range = CLOSE_IN_RANGE * np.ptp(values)
+    tolerance = np.minimum(of_value, of_range)
+    is_next = np.diff(values) > tolerance
+
     classes = np.cumsum([0, *is_next])
     _, first = np.unique(classes, return_index=True)
-    return Levels(classes[index], values=values[first], unit=unit)
+    return Levels(
+        index=classes[index],
+        values=values[first],
+        unit=unit,
+    )

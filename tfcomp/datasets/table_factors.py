@@ -126,6 +126,7 @@ def describe_columns(
         names = [f"factor_{number}" for number in range(count)]
         options = options | {"names": names}
 
+    ignored = {split_head(name)[0] for name in ignore}
     lists = {}
     for field in ("names", "kinds", "levels", "values", "units", "sizes"):
         lists[field] = _read_list(field, options[field], count)
@@ -134,7 +135,7 @@ def describe_columns(
     for column in range(count):
         given = {field: entries[column] for field, entries in lists.items()}
         name, kind = split_head(given["names"])
-        if name in ignore:
+        if name in ignored:
             left_out.add(name)
             continue
 
@@ -153,7 +154,7 @@ def describe_columns(
             numbers=numbers,
         )
 
-    unknown = sorted(set(ignore) - left_out)
+    unknown = sorted(ignored - left_out)
     if unknown or not descriptions:
         rule = f"must be some of {', '.join([*left_out, *descriptions])}"
         raise TableError("ignore", rule, ", ".join(unknown) or "all")
@@ -174,8 +175,9 @@ def _read_levels(name: str, given: Any) -> tuple[str, ...]:
     """Reads the names of classes, which must differ."""
     field = f"levels of {name}"
     levels = _read_texts(field, given)
-    for level in levels:
-        if levels.count(level) > 1:
+    places = dict(zip(levels, range(len(levels)), strict=True))
+    for place, level in enumerate(levels):
+        if places[level] != place:
             raise TableError(field, "must differ", f"{level} twice")
     return levels
 

@@ -34,7 +34,7 @@ from tfcomp.config.hashes import (
     read_cells,
 )
 from tfcomp.config.plugins import Registry
-from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.datasets.factor_table import FactorTable, check_images
 from tfcomp.datasets.pictures import (
     MAX_IN_MEMORY,
     Pictures,
@@ -91,9 +91,11 @@ class TableFile:
         Raises:
             TableError: If images or columns break a rule.
         """
-        images = None
-        if self.images is not None:
-            images = load_images(self.images, image_size)
+        images = self.images
+        if isinstance(images, Array):
+            images = check_images(images)  # before they are scaled
+        if images is not None:
+            images = load_images(images, image_size)
         table = FactorTable(
             images,
             self.columns,
@@ -329,6 +331,11 @@ def _read_csv(folder: Path, table: Path) -> TableFile:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
     cells = read_cells(table)
     frame = drop_empty_rows(cells)
+    num_empty = len(cells) - len(frame)
+    notes: tuple[str, ...] = ()
+    if num_empty:
+        notes = (f"left out: empty rows of {table.name} ({num_empty})",)
+
     picture_column = find_picture_column(frame)
     listed = list(map(str, frame))
     heads = []
@@ -340,30 +347,26 @@ def _read_csv(folder: Path, table: Path) -> TableFile:
         rule = f"must have rows, one {PICTURE_HEADS[0]} and a column per factor"
         raise TableError(table.name, rule, ", ".join(listed)[:100])
 
-    pictures = open_files(folder, frame[picture_column].tolist(), table.name)
-    columns = frame.loc[:, frame.columns.isin(heads)]
+    names = frame[picture_column].tolist()
+    pictures = open_files(folder, names, table.name)
+    is_factor = frame.columns.isin(heads)
+    columns = frame.loc[:, is_factor]
     columns.attrs[UNTYPED] = True
-    notes = []
-    num_empty = len(cells) - len(frame)
-    if num_empty:
-        notes.append(f"left out: empty rows of {table.name} ({num_empty})")
-    return TableFile(pictures, columns, notes=tuple(notes))
+    return TableFile(pictures, columns, notes=notes)
 
 
 @FOLDER_READERS.register(".parquet")
-def read_parquet_folder(folder: Path) -> TableFile:
-    """Reads all parquet files of a folder, one after the other."""
-    return _read_parquet(list_files(folder, ".parquet"))
-
-
 @READERS.register(".parquet")
 def read_parquet(path: str | Path) -> TableFile:
-    """Reads a parquet file, as of Hugging Face.
+    """Reads a parquet file, as of Hugging Face, or all files of a folder.
 
     One column holds files of pictures as bytes, or structs with `bytes`. The
     others are factors; labels have the names that Hugging Face's metadata give.
     """
-    return _read_parquet([Path(path)])
+    path = Path(path)
+    if path.is_dir():
+        return _read_parquet(list_files(path, ".parquet"))
+    return _read_parquet([path])
 
 
 def _read_parquet(paths: list[Path]) -> TableFile:
@@ -375,7 +378,12 @@ def _read_parquet(paths: list[Path]) -> TableFile:
         rule = "needs pyarrow to be read (pip install pyarrow)"
         raise TableError(paths[0].name, rule, "no such module") from error
 
-    parts = [parquet.read_table(path) for path in paths]
+    parts = []
+    for path in paths:
+        groups = parquet.read_metadata(path)
+        for number in range(groups.num_row_groups):
+            check_bytes(path.name, groups.row_group(number).total_byte_size)
+        parts.append(parquet.read_table(path))
     table = pa.concat_tables(parts, promote_options="default")
     head = _find_picture_bytes(table)
     if not head or not table.num_rows:

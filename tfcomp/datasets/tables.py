@@ -88,10 +88,13 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
 def _call_region(function: Callable[[Array], Any], points: Array) -> Array:
     """Calls a user's region on points [n, F], and checks its mask [n]."""
     count = len(points)
-    mask = np.asarray(function(points.copy()))
-    if mask.dtype != bool or mask.shape != (count,):
+    result = function(points.copy())
+    mask = np.asarray(result)
+    is_mask = mask.dtype == bool and mask.shape == (count,)
+    if not is_mask:
         rule = f"must return {count} bools, one for each row"
-        raise TableError("region", rule, f"{mask.dtype} {mask.shape}")
+        got = f"{mask.dtype} {mask.shape}"
+        raise TableError("region", rule, got)
     return mask
 
 
