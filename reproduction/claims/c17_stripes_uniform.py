@@ -7,9 +7,9 @@ region, contrasting the models trained with just the bumps"
 
 from collections.abc import Iterator
 
-from reproduction.claims.c09_warp import read_late
+from reproduction.claims.c09_warp import read_late, read_per_contrast
 from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row, open_row
+from reproduction.claims.judge import Row
 from reproduction.claims.judge import judge as judge_number
 from reproduction.claims.networks import BUMPS_ALONE, LONG, STRIPES
 
@@ -44,8 +44,14 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             tried=len(runs),
             shown=False,
         )
-    yield open_row(
+    per_contrast = [
+        read_per_contrast(evidence, chosen) for chosen in (alone, striped)
+    ]
+    yield judge_number(
         part="difference",
-        quantity="this deviation, corrected for contrast",
-        missing="log V less twice the log contrast at each point",
+        quantity="this deviation per contrast, late stages",
+        values=(per_contrast[0] - per_contrast[1]),
+        bound="> 0",
+        tried=len(runs),
+        shown=False,
     )
