@@ -20,7 +20,7 @@ COUNTS = (0, 10, 50, 100)
 NOTE = """
 In float32 and 1,000 steps. The error falls with the number of bumps, but at
 100 bumps it is that of a blank image. Missing: three times as many steps with
-0, 10 and 100 bumps.
+0, 10 and 100 bumps, and which shape is nearest.
 """
 
 

@@ -50,7 +50,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     yield judge_number(
         part="difference",
         quantity="this deviation per contrast, late stages",
-        values=(per_contrast[0] - per_contrast[1]),
+        values=per_contrast[0] - per_contrast[1],
         bound="> 0",
         tried=len(runs),
         shown=False,
