@@ -5,7 +5,6 @@ Figures 4e, 4f and 15.
 downstream layers"
 """
 
-import itertools
 from collections.abc import Iterator
 
 import pandas as pd
@@ -75,20 +74,19 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     flags = STRIPES | SHORT | {"precision": "float32"}
     every = flags | {"num_bumps": 784, "train_all": True}
     trained = evidence.placed(evidence.select(**every, seed=ALL_SEEDS))
-    for count, (quantity, read) in itertools.product(
-        COUNTS, QUANTITIES.items()
-    ):
+    for count in COUNTS:
         runs = evidence.select(**flags, num_bumps=count, seed=SEEDS)
         placed = evidence.placed(runs)
-        yield judge_number(
-            part=f"{count} bumps",
-            quantity=quantity,
-            values=read(evidence, placed),
-            bound="> 0",
-            tried=len(runs),
-            controls={
-                ALL: read(evidence, trained),
-                UNTRAINED: read(evidence, placed, "start"),
-            },
-            shown=count == 50 and read is rise,
-        )
+        for quantity, read in QUANTITIES.items():
+            yield judge_number(
+                part=f"{count} bumps",
+                quantity=quantity,
+                values=read(evidence, placed),
+                bound="> 0",
+                tried=len(runs),
+                controls={
+                    ALL: read(evidence, trained),
+                    UNTRAINED: read(evidence, placed, "start"),
+                },
+                shown=count == 50 and read is rise,
+            )

@@ -29,6 +29,7 @@ SEARCH_COLUMNS = [
     "reached",
     "target",
 ]
+NAMES = ["study", "folder", "setting", "seed"]
 SUBSETS = ("id", "ood", "id_plus", "ood_plus", "id_test")
 
 
@@ -62,21 +63,22 @@ class Evidence:
         return self._tables.get((name, when), self.results.numbers.iloc[:0])
 
     def match(self, **flags: Any) -> DataFrame:
-        """Returns a row for each run with these flags.
+        """Returns study, folder, setting and seed of each run with these flags.
 
         Args:
             **flags: The value of each flag; a range or a tuple has several.
         """
         runs = self.runs
+        names = runs[NAMES]  # copies of all flags would take seconds
         is_asked = np.ones(len(runs), bool)
         for name, value in flags.items():
             if name not in runs:
-                return runs.iloc[:0]
+                return names.iloc[:0]
             if isinstance(value, range | tuple):
                 is_asked &= runs[name].isin(value).to_numpy()
             else:
                 is_asked &= (runs[name] == value).to_numpy(bool)
-        return runs[is_asked]
+        return names[is_asked]
 
     def select(self, **flags: Any) -> DataFrame:
         """Selects the runs of one setting, as `match`, by seed.
