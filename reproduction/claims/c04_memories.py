@@ -29,7 +29,8 @@ NOTE = """
 Points at least 4 steps inside the square. With bump codes untrained networks
 have {rows[0].controls[untrained].number.mean:.2f} as well, so that training
 does not make outputs superpositions. {rows[3].number.mean:.0%} of the outputs
-have no peak with bump codes, and {rows[7].number.mean:.0%} with ramp codes.
+have no peak with bump codes, and {rows[7].number.mean:.0%} with ramp codes,
+which are nearly blank.
 """
 
 

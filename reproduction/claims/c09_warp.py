@@ -11,33 +11,43 @@ from typing import Any
 import pandas as pd
 
 from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row, open_row
+from reproduction.claims.judge import Row
 from reproduction.claims.networks import DONUTS, judge_symptom
 from tfcomp.statistics.limits import CORRELATION
 
 SEEDS = range(300, 310)
+NAME = "log_volume_median_deviation"
+# Of a stage as if of contrast 1, which does not change where it merely fades.
+PER_CONTRAST = "log_volume_per_contrast_median_deviation"
 NOTE = """
-Log-volumes also fall where activations fade, which is not excluded: log-volumes
-that are corrected for contrast are missing.
+Log-volumes also fall where activations fade. Log-volumes per contrast, which
+fading does not change, are not measured in these networks. In one published
+network of each code (table below) they show that with bump codes most of this
+deviation is fading.
 """
 
 
-def warp(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.DataFrame:
+def warp(
+    evidence: Evidence, runs: pd.DataFrame, when: str, name: str = NAME
+) -> pd.DataFrame:
     """Reads |log V - its ID median|, OOD less ID, of stages after the code.
 
     Args:
         evidence: The runs and their numbers.
         runs: The runs that are read.
         when: `start` for the untrained networks, or `end`.
+        name: The number at each stage.
     """
-    name = "log_volume_median_deviation"
     outside = evidence.stages(runs, f"{name}_ood", when)
     inside = evidence.stages(runs, f"{name}_id", when)
     return (outside - inside).drop(columns="code")
 
 
 def read_late(
-    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
+    evidence: Evidence,
+    runs: pd.DataFrame,
+    when: str = "end",
+    name: str = NAME,
 ) -> pd.Series:
     """Reads the mean warp of the later half of the stages.
 
@@ -45,10 +55,18 @@ def read_late(
         evidence: The runs and their numbers.
         runs: The runs that are read.
         when: `start` for the untrained networks, or `end`.
+        name: The number at each stage.
     """
-    stages = warp(evidence, runs, when)
+    stages = warp(evidence, runs, when, name)
     late = stages.shape[1] // 2
     return stages.iloc[:, late:].mean(axis=1)
+
+
+def read_per_contrast(
+    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
+) -> pd.Series:
+    """Reads the same of log-volumes per contrast."""
+    return read_late(evidence, runs, when, PER_CONTRAST)
 
 
 def read_trend(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
@@ -86,8 +104,9 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             shown=False,
             **common,
         )
-    yield open_row(
-        part="both codes",
-        quantity="this deviation, corrected for contrast",
-        missing="log V less twice the log contrast at each point",
-    )
+        yield judge_symptom(
+            read=read_per_contrast,
+            quantity="this deviation per contrast, late stages",
+            shown=False,
+            **common,
+        )

@@ -15,8 +15,8 @@ from reproduction.claims.networks import CENTRE, CORNER, select_penalties
 
 SEEDS = {CORNER: range(100, 120), CENTRE: range(100, 110)}
 NOTE = """
-Unfitted networks count as failures. Other regions were not tried; a smaller
-corner is easier.
+Unfitted networks count as failures, and none was started again. Other regions
+were not tried; a smaller corner is easier.
 """
 
 

@@ -9,16 +9,23 @@ region"
 from collections.abc import Iterator
 
 from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import UNTRAINED, Row, open_row
+from reproduction.claims.judge import UNTRAINED, Row
 from reproduction.claims.judge import judge as judge_number
 from reproduction.claims.networks import BUMPS_ALONE, SHORT, STRIPES
 from tfcomp.statistics.limits import POSITIVE, SHARE
 
 SEEDS = range(200, 220)
 PRECISION = {"precision": "mixed_bfloat16"}
+# A number of held-out outputs, and its bound.
+OUTPUTS = {
+    "R² of the interaction part of OOD outputs": ("interaction_r2_ood", ""),
+    "share of outputs nearest to a plus": ("nearest_plus_share", "> 0.5"),
+}
 NOTE = """
 The control has bumps alone, for 3,150 steps. That a plus is drawn is not
-shown: an error below 1 excludes a blank image, and not one stripe.
+shown: an error below 1 excludes a blank image, and not one stripe. Which shape
+is nearest is not measured in these networks, but in a published one (table
+below).
 """
 
 
@@ -46,18 +53,14 @@ def judge(evidence: Evidence) -> Iterator[Row]:
         tried=len(runs),
         limits=POSITIVE,
     )
-    yield judge_number(
-        part="corner:14",
-        quantity="R² of the interaction part of OOD outputs",
-        values=evidence.score(placed, "interaction_r2_ood"),
-        controls={
-            UNTRAINED: evidence.score(placed, "interaction_r2_ood", "start")
-        },
-        limits=SHARE,
-        shown=False,
-    )
-    yield open_row(
-        part="corner:14",
-        quantity="share of outputs nearest to a plus",
-        missing="nearest of plus, stripe, bump and blank, by pixels",
-    )
+    for quantity, (name, bound) in OUTPUTS.items():
+        yield judge_number(
+            part="corner:14",
+            quantity=quantity,
+            values=evidence.score(placed, name),
+            bound=bound,
+            tried=len(runs),
+            controls={UNTRAINED: evidence.score(placed, name, "start")},
+            limits=SHARE,
+            shown=False,
+        )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import ALL, UNTRAINED, Row, open_row
+from reproduction.claims.judge import ALL, UNTRAINED, Row
 from reproduction.claims.judge import judge as judge_number
 from reproduction.claims.networks import ALL_SEEDS, SHORT, STRIPES
 
@@ -19,7 +19,8 @@ COUNTS = (0, 10, 50, 100)
 NOTE = """
 Product units count oblique ridges as well as bumps, and networks that were
 trained on a bump at every position rise by {rows[0].controls[trained on
-all].number.mean:.2f}.
+all].number.mean:.2f}. Stripes and bumps among all live units are not measured
+in these networks, but in published ones (table below).
 """
 
 
@@ -35,42 +36,57 @@ def read_last(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
 
 
 def rise(
-    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
+    evidence: Evidence,
+    runs: pd.DataFrame,
+    when: str = "end",
+    name: str = "product_less_sum",
 ) -> pd.Series:
-    """Reads products less sums, last hidden stage less the first.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-        when: `start` for the untrained networks, or `end`.
-    """
-    stages = evidence.stages(runs, "product_less_sum", when)
+    """Reads a number at the last hidden stage less that at the first."""
+    stages = evidence.stages(runs, name, when)
     hidden = stages.drop(columns=["code", "image"])
     return hidden.iloc[:, -1] - hidden["stage_0"]
+
+
+def lose_stripes(
+    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
+) -> pd.Series:
+    """Reads the share of stripes, first hidden stage less the last."""
+    of_x = rise(evidence, runs, when, "stripe_x_share")
+    return -of_x - rise(evidence, runs, when, "stripe_y_share")
+
+
+def gain_bumps(
+    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
+) -> pd.Series:
+    """Reads the share of bumps, last hidden stage less the first."""
+    return rise(evidence, runs, when, "bump_share")
+
+
+QUANTITIES = {
+    "product less sum units, last less first hidden": rise,
+    "stripes among live units, first less last hidden": lose_stripes,
+    "bumps among live units, last less first hidden": gain_bumps,
+}
 
 
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     flags = STRIPES | SHORT | {"precision": "float32"}
-    all_flags = flags | {"num_bumps": 784, "train_all": True}
-    trained = evidence.placed(evidence.select(**all_flags, seed=ALL_SEEDS))
+    every = flags | {"num_bumps": 784, "train_all": True}
+    trained = evidence.placed(evidence.select(**every, seed=ALL_SEEDS))
     for count in COUNTS:
         runs = evidence.select(**flags, num_bumps=count, seed=SEEDS)
         placed = evidence.placed(runs)
-        yield judge_number(
-            part=f"{count} bumps",
-            quantity="product less sum units, last less first hidden",
-            values=rise(evidence, placed),
-            bound="> 0",
-            tried=len(runs),
-            controls={
-                ALL: rise(evidence, trained),
-                UNTRAINED: rise(evidence, placed, "start"),
-            },
-            shown=count == 50,
-        )
-    yield open_row(
-        part="all counts",
-        quantity="shares of stripes, bumps and others by stage",
-        missing="three types of units, all active units counted",
-    )
+        for quantity, read in QUANTITIES.items():
+            yield judge_number(
+                part=f"{count} bumps",
+                quantity=quantity,
+                values=read(evidence, placed),
+                bound="> 0",
+                tried=len(runs),
+                controls={
+                    ALL: read(evidence, trained),
+                    UNTRAINED: read(evidence, placed, "start"),
+                },
+                shown=count == 50 and read is rise,
+            )

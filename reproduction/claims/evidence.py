@@ -29,6 +29,7 @@ SEARCH_COLUMNS = [
     "reached",
     "target",
 ]
+NAMES = ["study", "folder", "setting", "seed"]
 SUBSETS = ("id", "ood", "id_plus", "ood_plus", "id_test")
 
 
@@ -41,13 +42,11 @@ class Evidence:
         studies: Searches for the least number of examples that reach a target,
             as tables by the name of their study.
         notes: What was left out, and why.
-        any_seed: True to select runs of all seeds, not those that claims name.
     """
 
     results: Results = Results()
     studies: Mapping[str, DataFrame] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    any_seed: bool = False
 
     @functools.cached_property
     def runs(self) -> DataFrame:
@@ -64,23 +63,22 @@ class Evidence:
         return self._tables.get((name, when), self.results.numbers.iloc[:0])
 
     def match(self, **flags: Any) -> DataFrame:
-        """Returns a row for each run with these flags.
+        """Returns study, folder, setting and seed of each run with these flags.
 
         Args:
             **flags: The value of each flag; a range or a tuple has several.
         """
         runs = self.runs
+        names = runs[NAMES]  # copies of all flags would take seconds
         is_asked = np.ones(len(runs), bool)
         for name, value in flags.items():
-            if name == "seed" and self.any_seed:
-                continue
             if name not in runs:
-                return runs.iloc[:0]
+                return names.iloc[:0]
             if isinstance(value, range | tuple):
                 is_asked &= runs[name].isin(value).to_numpy()
             else:
                 is_asked &= (runs[name] == value).to_numpy(bool)
-        return runs[is_asked]
+        return names[is_asked]
 
     def select(self, **flags: Any) -> DataFrame:
         """Selects the runs of one setting, as `match`, by seed.
@@ -89,10 +87,10 @@ class Evidence:
             ValueError: If two of the runs have the same seed.
         """
         runs = self.match(**flags)
-        if runs["seed"].duplicated().any() and not self.any_seed:
+        if runs["seed"].duplicated().any():
             studies = ", ".join(sorted(runs["study"].unique()))
             raise ValueError(f"runs of several settings match: {studies}")
-        return runs.drop_duplicates("seed").sort_values("seed")
+        return runs.sort_values("seed")
 
     def score(
         self,
@@ -164,12 +162,11 @@ class Evidence:
         return runs[placed.to_numpy()]
 
 
-def read_evidence(patterns: Sequence[str], any_seed: bool = False) -> Evidence:
+def read_evidence(patterns: Sequence[str]) -> Evidence:
     """Reads all finished runs and threshold studies that patterns match.
 
     Args:
         patterns: Folders, at any depth, and packed files.
-        any_seed: True to select runs of all seeds, not those that claims name.
 
     Raises:
         ConfigError: If a pattern matches nothing.
@@ -182,7 +179,7 @@ def read_evidence(patterns: Sequence[str], any_seed: bool = False) -> Evidence:
             studies[folder.name] = read_searches(folder / SEARCHES)
         except RunError as error:
             notes.append(f"{folder.name} cannot be read: {error}")
-    return Evidence(results, studies, notes, any_seed)
+    return Evidence(results, studies, notes)
 
 
 def read_some_evidence(runs: str) -> Evidence:

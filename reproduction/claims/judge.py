@@ -159,27 +159,6 @@ def judge(
     )
 
 
-def open_row(part: str, quantity: str, missing: str) -> Row:
-    """Makes the row of a quantity that the evidence lacks.
-
-    Args:
-        part: The part of the claim.
-        quantity: What is judged.
-        missing: What the evidence lacks.
-    """
-    return Row(
-        part=part,
-        quantity=quantity,
-        bound="",
-        number=Interval(),
-        tried=0,
-        holds="open",
-        specific="open",
-        note=f"missing: {missing}",
-        shown=False,
-    )
-
-
 def estimate(values: Series, by: str, limits: Limits = REAL) -> Interval:
     """Estimates a number over seeds; unknown if one of them lacks it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import importlib
 import math
@@ -17,6 +18,8 @@ from tfcomp.storage.files import make_folder, write_csv, write_text
 
 FOLDER = Path(__file__).parent
 TEMPLATE = FOLDER / "results.md"
+# Numbers that the evidence lacks, of one published network each.
+PUBLISHED = FOLDER / "published.csv"
 PAGE = "results.md"
 TABLE = "claims.csv"
 HEAD = (
@@ -87,9 +90,19 @@ def render_page(rows: Sequence[Row]) -> str:
         notes += _list_notes(claim, own_rows)
 
     text = TEMPLATE.read_text("utf-8")
-    table = "\n".join(lines)
-    paragraphs = "\n\n".join(notes)
-    return text.format(table=table, notes=paragraphs)
+    return text.format(
+        table="\n".join(lines),
+        notes="\n".join(notes),
+        published=_format_published(),
+    )
+
+
+def _format_published() -> str:
+    """Formats the table of published networks."""
+    with open(PUBLISHED, encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    table = [head, ["---"] * len(head), *rows]
+    return "\n".join(_join(row) for row in table)
 
 
 def _list_lines(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
@@ -115,7 +128,7 @@ def _list_notes(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
     _, place, _ = read_docstring(claim)
     place = place[0].lower() + place[1:]
     text = fill_note(note, rows)
-    return [f"**{name}** ({place}). {text}"]
+    return [f"- **{name}** ({place}). {text}"]
 
 
 def fill_note(note: str, rows: Sequence[Row]) -> str:

@@ -15,7 +15,7 @@ METRICS: dict[str, Any] = {
     "reference": "blank 1",
     "references": {
         "additive": {"ood": 1.2, "ood_r2": -0.5285},
-        "without_x": {"ood": 1.5, "ood_r2": -0.8527},
+        "mean_over_x": {"ood": 1.5, "ood_r2": -0.8527},
     },
     "certificate": {"1": {"certified": 1.0}, "2": {"certified": 0.0}},
     "explained": {"1": 0.14},

@@ -139,11 +139,38 @@ def test_copies_and_new_images_of_a_sample(rng: np.random.Generator) -> None:
         assert_array_equal(data.subsets["ood_new"], is_new)
 
 
-def test_last_bits_of_black_pixels_make_no_new_image() -> None:
+def test_less_than_a_gray_level_makes_no_new_image() -> None:
     classes = np.argwhere(np.ones((2, 3)))
     images = np.zeros((6, 3, 3), np.float32)
     images[:3, 0, 0] = [0, 0.1, 0.2]
     images[3:] = images[:3]
     images[3:, 1, 1] = [1e-17, 1e-4, 0.5]
     dataset = make_table(classes, images, "--region=shape:1,angle:0-1")
-    assert np.flatnonzero(dataset.copies.is_copy).tolist() == [3]
+    assert np.flatnonzero(dataset.copies.is_copy).tolist() == [3, 4]
+
+
+def test_noise_does_not_hide_copies(rng: np.random.Generator) -> None:
+    """Half of the pixels lie halfway between two gray levels."""
+    classes = np.array(list(itertools.product(range(2), range(2))))
+    image = rng.choice([0.0, 0.5, 1.0], (8, 8))
+    other = np.where(rng.random((8, 8)) < 0.5, image, 1 - image / 2)
+    images = np.stack([image, image, other, other])
+    noise = rng.uniform(-1e-6, 1e-6, images.shape)
+
+    table = make_table(
+        classes, np.clip(images + noise, 0, 1), "--region=angle:1"
+    )
+    names = make_table(classes, images, "--region=angle:1").copies.summary
+
+    assert table.copies.summary == names
+    assert table.copies.is_copy.sum() == 2
+
+
+def test_images_that_differ_by_a_gray_level_are_no_copies() -> None:
+    classes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    images = np.zeros((4, 8, 8))
+    images[:, 0, 0] = np.arange(4) / 255
+
+    table = make_table(classes, images, "--region=angle:1")
+
+    assert not table.copies.is_copy.any()

@@ -8,7 +8,13 @@ import pytest
 from pytest import approx
 
 from tests.metrics.conftest import render_truth
-from tfcomp.metrics import geometry, interpolation, manifolds, references
+from tfcomp.metrics import (
+    geometry,
+    interpolation,
+    manifolds,
+    references,
+    scores,
+)
 from tfcomp.metrics.registry import find_limits, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 
@@ -197,6 +203,8 @@ def test_a_diverged_model_gives_null(make_study) -> None:
         "interaction_r2_ood",
         "no_peak_ood",
         "multiple_peaks_ood",
+        "peak_height_ood",
+        "nearest_bump_share",
         "alignment_factorized",
         "alignment_additive_best",
         "border_rank_correlation",
@@ -214,6 +222,10 @@ def test_blank_outputs(make_study) -> None:
         "faint_near_share": 1,
         "no_peak_ood": 1,
         "multiple_peaks_ood": 0,
+        "multiple_peaks_by_height_ood": [0] * len(scores.PEAK_HEIGHTS),
+        "peak_height_ood": 0,
+        "nearest_blank_share": 1,
+        "bump_share": [None],
         "interaction_r2_ood": 0,
         "alignment_factorized": 0,
         "additive_share": [None],

@@ -230,6 +230,17 @@ def test_number_of_peaks_of_an_image_by_its_own_height(
     assert scores.count_own_peaks(images, polarity).tolist() == [count]
 
 
+def test_the_least_height_of_a_peak(polarity) -> None:
+    images = to_polarity(0.06 * TWO[None], polarity)
+
+    counts = []
+    for height in (0.1, 0.05):
+        peaks = scores.count_own_peaks(images, polarity, height)
+        counts += peaks.tolist()
+
+    assert counts == [0, 2]
+
+
 def count_slowly(image: np.ndarray) -> int:
     """Looks at every plateau above 0.5 for a higher neighbor."""
     near = np.ones((3, 3))

@@ -8,6 +8,7 @@ from pytest import approx
 from tfcomp.metrics.tuning import (
     compute_tuning,
     select_units,
+    summarize_shapes,
     summarize_tuning,
 )
 
@@ -168,3 +169,51 @@ def test_the_best_product_is_the_first_singular_component(rng) -> None:
             error = (values[1:] ** 2).sum()
             expected.append(1 - error / unit.var() / unit.size)
         assert share == approx(max(expected), abs=0.01)
+
+
+AXIS = np.arange(28.0)
+BUMP = np.outer(make_profile(2, 6), make_profile(2, 20))
+STRIPE_X = np.tile(make_profile(2, 6)[:, None], 28)
+SUM = AXIS[:, None] + AXIS
+UNIT_SHAPES = {
+    "a bump": (BUMP, "bump"),
+    "a bump at the corner": (make_profile(2, 0)[:, None] * BUMP, "bump"),
+    "a dip": (1 - BUMP, "bump"),
+    "a stripe in x": (STRIPE_X, "stripe_x"),
+    "a stripe in y": (STRIPE_X.T, "stripe_y"),
+    "two stripes in x": (STRIPE_X + STRIPE_X[::-1], "stripe_x"),
+    "a plus": (STRIPE_X + STRIPE_X.T, "other"),
+    "a plus of unequal stripes": (STRIPE_X + 0.6 * STRIPE_X.T, "other"),
+    "an oblique wave": (np.cos(0.9 * SUM), "other"),
+    "an oblique ridge": (np.exp(-((SUM - 27) ** 2) / 8), "other"),
+    "two bumps": (BUMP + BUMP[::-1, ::-1], "other"),
+    "a checkerboard": (np.cos(AXIS)[:, None] * np.cos(AXIS), "other"),
+}
+
+
+@pytest.mark.parametrize("case", UNIT_SHAPES)
+@pytest.mark.parametrize("scale", [3.0, -3.0])
+def test_shapes_of_units(case: str, scale: float) -> None:
+    unit, shape = UNIT_SHAPES[case]
+
+    tuning = compute_tuning(to_activations(scale * unit), (28, 28))
+
+    shares = summarize_shapes(tuning)
+    assert shares.pop(f"{shape}_share") == 1
+    assert set(shares.values()) == {0}
+
+
+def test_live_units_count_the_same_whatever_their_variance() -> None:
+    stage = to_activations(BUMP, 1e-2 * STRIPE_X, 1e-2 * STRIPE_X, 0 * BUMP)
+
+    shares = summarize_shapes(compute_tuning(stage, (28, 28)))
+
+    assert shares["bump_share"] == approx(1 / 3)
+    assert shares["stripe_x_share"] == approx(2 / 3)
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan])
+def test_dead_and_diverged_stages_have_no_shapes(value: float) -> None:
+    tuning = compute_tuning(np.full((30, 4), value), X.shape)
+
+    assert set(summarize_shapes(tuning).values()) == {None}

@@ -67,7 +67,7 @@ def test_a_series_is_drawn_at_the_same_positions(
     for row, analysis in zip(table.rows, runs, strict=True):
         scores = analysis.evaluation.scores
         references = analysis.references
-        ignored = [references[f"without_{name}"]["ood"] for name in "xy"]
+        ignored = [references[f"mean_over_{name}"]["ood"] for name in "xy"]
         expected = {
             "ID": scores["id"]["relative_mse"],
             "OOD": scores["ood"]["relative_mse"],

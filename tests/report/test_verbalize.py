@@ -96,11 +96,11 @@ def test_without_a_region_nothing_was_held_out() -> None:
 def test_of_predictors_that_ignore_a_factor_the_best_is_listed() -> None:
     scores = {
         "nearest_id": {"ood": 0.7},
-        "without_x": {"ood": 0.2},
+        "mean_over_x": {"ood": 0.2},
         "modulo_y": {"ood": 0.05},
     }
     assert list(list_references(scores)) == ["nearest_id", "modulo_y"]
 
     scores["modulo_y"] = {"id": 0.05}
 
-    assert list(list_references(scores)) == ["nearest_id", "without_x"]
+    assert list(list_references(scores)) == ["nearest_id", "mean_over_x"]

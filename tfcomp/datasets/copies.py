@@ -22,6 +22,9 @@ from tfcomp.datasets.factors import (
 )
 from tfcomp.datasets.splits import Splits
 
+# Rounding moves up by this share of a gray level, or noise would split images
+# with pixels halfway between two levels, which sprites at the half have.
+SHIFT = 0.1
 Render = Callable[[Array], Iterable[Array]]
 # Groups of values of a factor, an array each, by the factor's name.
 Aliases = dict[str, list[Array]]
@@ -47,7 +50,7 @@ class Copies:
 
 
 def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
-    """Compares all held-out and training images, by hashes of their pixels.
+    """Compares held-out and training images, by hashes of their gray levels.
 
     Args:
         render: From factor values [n, F] to parts of the n images, in order.
@@ -95,9 +98,12 @@ def _number_images(render: Render, table: Array) -> Array:
 
 
 def _hash_image(image: Array) -> int:
-    """Hashes pixels, [H, W, C] or [n, H, W, C]."""
-    # Adding 1 rounds away the last bits of pixels near 0.
-    pixels = image.astype(np.float32) + np.float32(1)
+    """Hashes gray levels, 255 of them from 0 to 1, [H, W, C] or [n, H, W, C].
+
+    So images are equal up to half a level: noise of 1e-6 does not hide a copy.
+    """
+    levels = 255 * image.astype(np.float64) + SHIFT
+    pixels = np.rint(levels).astype(np.int32)
     if pixels.ndim == 4:  # all images of a combination, in any order
         pixels = np.unique(pixels, axis=0)
     digest = hashlib.blake2b(pixels.data, digest_size=8).digest()

@@ -119,19 +119,26 @@ def divide_by_contrast(
     """Computes log (V / contrast^F), which fading images do not change.
 
     A stage that is multiplied by c multiplies its Jacobian, too, and so its
-    volume by c^F. Contrast is the standard deviation over the units of the
-    stage at a point.
+    volume by c^F. Contrast is the root mean square over units of how far a unit
+    is from its median over all points: the bias of a unit, which stays where an
+    image fades, is no contrast. Codes that are not local, as ramps, have little
+    contrast where they pass their median, also in untrained networks.
 
     Args:
         log_volume: By `compute_log_volume`, [n].
-        activations: The stage at these points, [n, units].
+        activations: The stage at these points, which cover the grid,
+            [n, units].
         num_factors: Number of factors F that the volume is of.
 
     Returns:
         Log-volumes of a stage of contrast 1, [n]; a contrast counts as
         `FLOOR` at least.
     """
-    contrast = activations.std(axis=1, dtype=np.float64)
+    squares = np.zeros(len(activations))
+    for part in iterate_units(activations, _BLOCK_UNITS):
+        distance = part - np.median(part, axis=0)
+        squares += np.sum(distance**2, axis=1, dtype=np.float64)
+    contrast = np.sqrt(squares / activations.shape[1])
     contrast = np.maximum(contrast, FLOOR)
     log_contrast = np.log(contrast)
     return log_volume - num_factors * log_contrast

@@ -7,17 +7,18 @@ additive           the mean image and an effect of every value of every
                    nothing)
 nearest_id         a training image: of those with the fewest differing
                    factors the first one whose grid steps have the least sum
-without_<factor>   the true image where the factor has its most frequent
-                   training value
+mean_over_<factor> the mean of the true images over all values of the factor
+                   (of more than `MAX_VALUES`, over a fixed sample)
 modulo_<factor>    the true image where values that look the same in training
                    are merged
 
 A decoder that is no better than a predictor which ignores a factor has not
-composed it.
+composed it. These two know the true images, also held-out ones.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,6 @@ from tfcomp.datasets.factors import (
     make_keys,
     number_columns,
 )
-from tfcomp.datasets.factors import number as number_values
 from tfcomp.datasets.solvable import mark_certified
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.metrics.features import (
@@ -57,6 +57,7 @@ References = dict[str, dict[str, float]]
 _BLOCK = 64  # points whose distances are held at a time
 # Training points among which the nearest is searched.
 MAX_KNOWN = 2**16
+MAX_VALUES = 16  # of a factor that is averaged over
 
 
 def compute_offsets(
@@ -354,7 +355,7 @@ def score_references(dataset: Dataset, truth: Array) -> References:
     points = splits.grid[is_ood]
     truth = truth[is_ood]
     for name, substitutes in list_ignorant(dataset):
-        images = dataset.render_array(substitutes)
+        images = average_images(dataset, substitutes)
         numbers = _score(
             dataset,
             points,
@@ -367,52 +368,85 @@ def score_references(dataset: Dataset, truth: Array) -> References:
     return scores
 
 
-def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, Array]]:
+def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, list[Array]]]:
     """Lists predictors that ignore a factor, or merge values of it.
 
+    Left out are those that need combinations which do not exist.
+
     Yields:
-        Names, and the points that stand for the held-out ones, [n_ood, F].
+        Names, and sets of points [n_ood, F]: the mean of their images stands
+        for the images of the held-out points.
     """
     splits = dataset.splits
     space = dataset.space
     points = splits.grid[splits.is_ood]
     index = space.to_index(points)
     train = space.to_index(splits.train)
-    all_points = splits.all.factors
-    # Points that exist, and held-out ones with one factor replaced.
-    places = number_columns(np.concatenate([all_points, points]))
     for column, factor in enumerate(space):
-        known_values = train[:, column]
-        is_known = known_values >= 0
-        counts = np.bincount(known_values[is_known], minlength=factor.size)
         values = factor.values()
-        kinds = {
-            "without": [values],
-            "modulo": dataset.copies.aliases.get(factor.name, []),
-        }
-        for kind, groups in kinds.items():
-            merged = _merge_values(
-                values,
-                index=index[:, column],
-                counts=counts,
-                groups=groups,
-            )
-            substitutes = points.copy()
-            is_merged = ~np.isnan(merged)
-            substitutes[is_merged, column] = merged[is_merged]
-            if (substitutes == points).all():
-                continue
+        averaged = values[choose_rows(len(values), MAX_VALUES)]
+        substitutes = [_replace(points, column, value) for value in averaged]
+        if len(averaged) > 1 and _all_exist(dataset, substitutes):
+            yield f"mean_over_{factor.name}", substitutes
 
-            every_value = all_points[:, column]
-            substitute_values = substitutes[:, column]
-            replaced = np.append(every_value, substitute_values)
-            rows = places.copy()
-            rows[:, column] = number_values(replaced)
-            keys = make_keys(rows)
-            existing, asked = np.split(keys, [len(all_points)])
-            numbers = find_keys(asked, np.sort(existing))
-            if (numbers >= 0).all():
-                yield f"{kind}_{factor.name}", substitutes
+        known = train[:, column]
+        merged = _merge_values(
+            values,
+            index=index[:, column],
+            counts=np.bincount(known[known >= 0], minlength=factor.size),
+            groups=dataset.copies.aliases.get(factor.name, []),
+        )
+        is_merged = ~np.isnan(merged)
+        replaced = _replace(
+            points,
+            column,
+            np.where(is_merged, merged, points[:, column]),
+        )
+        if (replaced == points).all():
+            continue
+        if _all_exist(dataset, [replaced]):
+            yield f"modulo_{factor.name}", [replaced]
+
+
+def _replace(points: Array, column: int, values: Array | float) -> Array:
+    """Copies points [n, F] with other values of one factor."""
+    replaced = points.copy()
+    replaced[:, column] = values
+    return replaced
+
+
+def _all_exist(dataset: Dataset, sets: Sequence[Array]) -> bool:
+    """Tests if all points of some sets exist.
+
+    Args:
+        dataset: Has the combinations that exist.
+        sets: Points on the grid, [n, F] each.
+    """
+    existing = dataset.splits.all.factors
+    if len(existing) == math.prod(dataset.space.shape):
+        return True  # searching many of them would take seconds
+    points = np.concatenate(sets)
+    rows = number_columns(np.concatenate([existing, points]))
+    keys = make_keys(rows)
+    known, asked = np.split(keys, [len(existing)])
+    places = find_keys(asked, np.sort(known))
+    return bool((places >= 0).all())
+
+
+def average_images(dataset: Dataset, sets: Sequence[Array]) -> Array:
+    """Averages the true images of several sets of points, [n, H, W, C].
+
+    Args:
+        dataset: Draws the images.
+        sets: Points, [n, F] each.
+    """
+    total = np.zeros((len(sets[0]), *dataset.image_shape))
+    for points in sets:
+        # Points that differ in the averaged factor alone are equal now.
+        distinct, places = np.unique(points, axis=0, return_inverse=True)
+        images = dataset.render_array(distinct)
+        total += images[places.ravel()]
+    return total / len(sets)
 
 
 def _merge_values(

@@ -12,13 +12,18 @@ of peaks is 0, and mean errors are None.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray as Array
 from scipy import ndimage
 
-from tfcomp.metrics.features import Scores, finite_or_none, mean_or_none
+from tfcomp.metrics.features import (
+    Scores,
+    finite_or_none,
+    mean_or_none,
+    median_or_none,
+)
 from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE, Limits
 
@@ -34,6 +39,8 @@ POSITION_TOLERANCE = 1.0  # px, in each axis
 PEAK_THRESHOLD = 0.5  # half of the height of a bump
 PEAK_DISTANCE = 3.0  # px, between the peaks of a superposition
 FAINT = 0.1  # of the height of a bump: the least height of an own peak
+# Other least heights at which own peaks are counted: the paper names none.
+PEAK_HEIGHTS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 # Share of the error of the reference: an image that is further off is no hit.
 HIT_ERROR = 0.5
 TINY = 1e-9  # share of a variance that rounding leaves of equal images
@@ -137,15 +144,21 @@ def count_peaks(images: Array, polarity: str) -> Array:
     return np.bincount(image, minlength=num_images)
 
 
-def count_own_peaks(images: Array, polarity: str) -> Array:
+def count_own_peaks(
+    images: Array,
+    polarity: str,
+    least_height: float = FAINT,
+) -> Array:
     """Counts peaks relative to each image, `[n]`.
 
-    Local extrema above half of the image's largest value and above `FAINT` of a
-    bump, the highest first, each at least `PEAK_DISTANCE` from those before it.
+    Local extrema above half of the image's largest value and above the least
+    height, the highest first, each at least `PEAK_DISTANCE` from those before
+    it.
 
     Args:
         images: `[n, H, W, C]` or `[n, H, W]`.
         polarity: `bright` or `dark`.
+        least_height: Of a peak; a bump has 1.
 
     Returns:
         Counts; NaN for an image that is not finite.
@@ -155,7 +168,7 @@ def count_own_peaks(images: Array, polarity: str) -> Array:
     is_finite = is_number.all(axis=(1, 2))
     highest = bright.max(axis=(1, 2), initial=0.0)
     threshold = PEAK_THRESHOLD * highest
-    threshold = np.maximum(threshold, FAINT)
+    threshold = np.maximum(threshold, least_height)
     peaks = _find_peaks(bright, threshold)
 
     # The highest of an image first, which are stable in the order of pixels.
@@ -408,22 +421,46 @@ def measure_ssim(analysis: RunAnalysis) -> Scores:
 @computes(
     "run",
     SHARE,
-    "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood",
+    "multiple_peaks_id multiple_peaks_ood no_peak_id no_peak_ood "
+    "multiple_peaks_by_height_id multiple_peaks_by_height_ood",
 )
-def measure_peaks(analysis: RunAnalysis) -> Scores:
+@computes("run", names="peak_height_id peak_height_ood")
+def measure_peaks(analysis: RunAnalysis) -> dict[str, Any]:
     """Counts images with several bumps, and with none (section 3.2)."""
     if not analysis.dataset.has_position:
         return {}
 
     images = analysis.evaluation.images
-    counts = count_own_peaks(images, analysis.dataset.polarity)
-    numbers: Scores = {}
+    polarity = analysis.dataset.polarity
+    counts = count_own_peaks(images, polarity)
+    counts_by_height = []
+    for height in PEAK_HEIGHTS:
+        counts_by_height.append(count_own_peaks(images, polarity, height))
+    highest = _to_bright(images, polarity).max(axis=(1, 2), initial=-np.inf)
+
+    numbers: dict[str, Any] = {}
     for name, rows in analysis.subsets.items():
+        curve = [share_peaks(c[rows], several=True) for c in counts_by_height]
         peaks = counts[rows]
-        # NaN in place of 0 makes a mean over unknown counts unknown.
-        unknown = np.where(np.isfinite(peaks), 0.0, np.nan)
-        has_several = (peaks > 1) + unknown
-        has_none = (peaks == 0) + unknown
-        numbers[f"multiple_peaks_{name}"] = mean_or_none(has_several)
-        numbers[f"no_peak_{name}"] = mean_or_none(has_none)
+        numbers[f"multiple_peaks_{name}"] = share_peaks(peaks, several=True)
+        numbers[f"no_peak_{name}"] = share_peaks(peaks, several=False)
+        numbers[f"multiple_peaks_by_height_{name}"] = curve
+        numbers[f"peak_height_{name}"] = median_or_none(highest[rows])
     return numbers
+
+
+def share_peaks(counts: Array, several: bool) -> float | None:
+    """Computes the share of images with two peaks or more, or with none.
+
+    Args:
+        counts: Peaks of each image, NaN where they are unknown, `[n]`.
+        several: True for two or more, False for none.
+
+    Returns:
+        The share; None if it is unknown.
+    """
+    if not np.isfinite(counts).all():
+        return None
+    if several:
+        return mean_or_none(counts > 1)
+    return mean_or_none(counts == 0)

@@ -18,6 +18,16 @@ explains more of its variance, the best sum a(x) + b(y) or the best product
 c + a(x) b(y) on its level of rest c (its mean, or the end of its range that is
 nearer to its mean)? A unit is of a type if that explains at least half of its
 variance and by more than `TYPE_MARGIN` of it more than the other does.
+
+A product need not be a bump: a checkerboard is one, and half of an oblique
+wave. So every live unit also has one of four shapes (figure 4e):
+
+    stripe in x   a function of x alone explains `SHAPE_FLOOR` of its variance
+    stripe in y   likewise, of y alone
+    bump          a product explains as much, and the places that are farther
+                  from rest than half of the farthest one span at most half of
+                  the values of each factor
+    other         all else: a plus, a wave, an oblique ridge, several bumps
 """
 
 from __future__ import annotations
@@ -61,12 +71,14 @@ DEAD_VARIANCE = 1e-8
 # Of the variance of a unit: the lead of its type, and the least that counts.
 TYPE_MARGIN = 0.05
 TYPE_FLOOR = 0.5
+SHAPE_FLOOR = 0.8
 _ITERATIONS = 8
 # Their maps, float64, stay in the cache of a processor.
 _BLOCK_UNITS = 512
 NO_TYPES: Scores = dict.fromkeys(
     ("product_share", "sum_share", "product_less_sum")
 )
+SHAPES = ("stripe_x", "stripe_y", "bump", "other")
 
 
 @dataclass(frozen=True)
@@ -74,13 +86,15 @@ class Tuning:
     """Tuning of the units of one stage over a grid, [units] and [units, F].
 
     Shares in the variance are NaN for dead units (`DEAD_VARIANCE`), for units
-    that are not finite, and of products unless there are two factors.
+    that are not finite, and of products unless there are two factors. Only
+    then a unit can be local (spans at most half of each factor).
     """
 
     variance: Array
     factor_shares: Array
     pair_share: Array
     product_share: Array
+    is_local: Array
     is_dead: Array
 
     @property
@@ -102,10 +116,12 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
     flat = np.reshape(activations, (num_points, -1))
     variances = []
     effects_by_block = []
+    local_by_block = []
     for block in iterate_units(flat, _BLOCK_UNITS):
         block_variance, block_effects = _decompose(block, tuple(shape))
         variances.append(block_variance)
         effects_by_block.append(block_effects)
+        local_by_block.append(_find_local(block, tuple(shape)))
     variance = np.concatenate(variances)
     effects = np.concatenate(effects_by_block)
 
@@ -122,6 +138,7 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
         factor_shares=shares[:, :-2],
         pair_share=shares[:, -2],
         product_share=shares[:, -1],
+        is_local=np.concatenate(local_by_block),
         is_dead=is_dead,
     )
 
@@ -185,6 +202,38 @@ def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
         "product_share": product_share,
         "sum_share": sum_share,
         "product_less_sum": product_share - sum_share,
+    }
+
+
+def summarize_shapes(tuning: Tuning) -> Scores:
+    """Counts the shapes of the live units of one stage (figures 4e and 15).
+
+    Every live unit counts the same, whatever its variance.
+
+    Args:
+        tuning: Of a stage over two factors.
+
+    Returns:
+        The share of each of `SHAPES`, as `bump_share`, which add up to 1; None
+        if no unit is alive, or if one is not finite.
+    """
+    is_alive = ~tuning.is_dead
+    shares = tuning.factor_shares[is_alive]
+    products = tuning.product_share[is_alive]
+    names = [f"{shape}_share" for shape in SHAPES]
+    if not len(shares) or not np.isfinite(products).all():
+        return dict.fromkeys(names)
+
+    is_stripe_x = shares[:, 0] >= SHAPE_FLOOR
+    is_stripe_y = shares[:, 1] >= SHAPE_FLOOR
+    is_stripe = is_stripe_x | is_stripe_y
+    is_product = products >= SHAPE_FLOOR
+    is_bump = is_product & tuning.is_local[is_alive] & ~is_stripe
+    is_other = ~is_stripe & ~is_bump
+    masks = (is_stripe_x, is_stripe_y, is_bump, is_other)
+    return {
+        name: float(mask.mean())
+        for name, mask in zip(names, masks, strict=True)
     }
 
 
@@ -289,12 +338,8 @@ def _fit_products(maps: Array) -> Array:
         maps: Activations over two factors, [x, y, units].
     """
     grid = (0, 1)
-    low = np.min(maps, axis=grid)
-    high = np.max(maps, axis=grid)
     mean = np.mean(maps, axis=grid)
-    middle = (low + high) / 2
-    is_low = mean <= middle
-    nearer_end = np.where(is_low, low, high)
+    nearer_end = _find_rest(maps)
     deviations = maps - mean
     total = np.mean(deviations**2, axis=grid)
 
@@ -306,6 +351,44 @@ def _fit_products(maps: Array) -> Array:
         explained.append(total - squares + first)
     best = np.max(explained, axis=0)
     return np.clip(best, 0.0, total)
+
+
+def _find_rest(maps: Array) -> Array:
+    """Finds the end of the range that is nearer to the mean, [units].
+
+    Args:
+        maps: Activations over two factors, [x, y, units].
+    """
+    grid = (0, 1)
+    low = np.min(maps, axis=grid)
+    high = np.max(maps, axis=grid)
+    middle = (low + high) / 2
+    return np.where(np.mean(maps, axis=grid) <= middle, low, high)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def _find_local(block: Array, shape: tuple[int, ...]) -> Array:
+    """Marks units that are far from rest in a small part of the grid, [units].
+
+    Args:
+        block: Activations over the grid, [n, units].
+        shape: Numbers of values of the factors; with other than two of them
+            no unit is local.
+    """
+    is_local = np.zeros(block.shape[1], bool)
+    if len(shape) != 2:
+        return is_local
+
+    maps = block.astype(np.float64).reshape(*shape, -1)
+    distance = np.abs(maps - _find_rest(maps))
+    is_far = distance > distance.max(axis=(0, 1)) / 2
+    is_local = is_far.any(axis=(0, 1))
+    for axis, size in enumerate(shape):
+        is_reached = is_far.any(axis=1 - axis)  # [values, units]
+        first = is_reached.argmax(axis=0)
+        last = size - 1 - is_reached[::-1].argmax(axis=0)
+        is_local &= last - first + 1 <= size / 2
+    return is_local
 
 
 def _find_first(maps: Array) -> Array:
@@ -382,6 +465,21 @@ def measure_tuning(analysis: RunAnalysis) -> Rows:
             row["pair_share"] = summary["pair_share_mean"]
             row["pair_share_weighted"] = summary["pair_share_weighted"]
         rows[stage] = row
+    return rows
+
+
+@computes(
+    "stages",
+    SHARE,
+    "stripe_x_share stripe_y_share bump_share other_share",
+)
+def measure_unit_shapes(analysis: RunAnalysis) -> Rows:
+    """Counts stripes and bumps among units (figures 4e, 4f and 15)."""
+    if not analysis.is_plane:
+        return {}
+    rows: Rows = {}
+    for stage, tuning in analysis.tuning.items():
+        rows[stage] = summarize_shapes(tuning)
     return rows
 
 

@@ -24,8 +24,9 @@ REFERENCES = {
 }
 # Those that ignore a factor, or merge values that look the same in training.
 IGNORANT = {
-    "without_": "ignoring {}",
+    "mean_over_": "mean over {}",
     "modulo_": "ignoring {} where it looks the same",
+    "without_": "ignoring {}",  # of runs up to tfcomp 0.4
 }
 # Flags in a subtitle, and their words.
 SUBTITLE = {
@@ -259,8 +260,9 @@ def list_references(
             errors[name] = row[subset]
     if errors:
         best = min(errors, key=errors.__getitem__)
-        kind, _, factor = best.partition("_")
-        words[best] = IGNORANT[f"{kind}_"].format(factor)
+        for start, text in IGNORANT.items():
+            if best.startswith(start):
+                words[best] = text.format(best.removeprefix(start))
     return words
 
 
