@@ -489,7 +489,9 @@ def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     run = load_run(path)
     trained = RunAnalysis.of_run(run, traced=traced)
     metrics = compute_metrics(trained)
-    untrained = RunAnalysis.of_run(reset(run), traced=traced)
+    # All numbers of the trained network are computed, so its functions can
+    # take over the other weights.
+    untrained = RunAnalysis.of_run(reset(run), traced=[trained.traced])
     start = compute_metrics(untrained)
     del start["stages"]
     metrics["start"] = start
