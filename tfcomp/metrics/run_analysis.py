@@ -518,7 +518,9 @@ def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     trained = RunAnalysis.of_run(run, traced=traced)
     metrics = compute_metrics(trained)
     start_run = reset(run)
-    untrained = RunAnalysis.of_run(start_run, traced=traced)
+    # All numbers of the trained network are computed, so its functions can
+    # take over the other weights.
+    untrained = RunAnalysis.of_run(start_run, traced=[trained.traced])
     start = compute_metrics(untrained)
     del start["stages"]
     metrics["start"] = start
