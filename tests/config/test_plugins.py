@@ -33,7 +33,7 @@ def build(config, dataset): ...
 
 
 @pytest.mark.parametrize(
-    ("source", "error", "message"),
+    "source, error, message",
     [
         ("import no_such_module", ConfigError, "No module.*'no_such_module'"),
         ("\n\n1 / 0", RunError, r"bad_part failed: .* division .*part.py:3\)$"),

@@ -56,8 +56,11 @@ def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "shape"),
-    [(1 << 20, (1024, 1024, 3, 24, 18)), (5 << 20, (4, 4, 3, 2, 2))],
+    "size, shape",
+    [
+        (1 << 20, (1024, 1024, 3, 24, 18)),
+        (5 << 20, (4, 4, 3, 2, 2)),
+    ],
 )
 def test_car_above_the_limit(
     size: int,
@@ -146,8 +149,12 @@ def test_complex_mpi3d(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("split", "count"),
-    [("range", 86_400), ("range_color", 86_400), ("element", 16)],
+    "split, count",
+    [
+        ("range", 86_400),
+        ("range_color", 86_400),
+        ("element", 16),
+    ],
 )
 def test_montero_holds_out_as_many_as_published(split: str, count: int) -> None:
     space = make_published("MPI3D")

@@ -75,7 +75,7 @@ CLASSES: dict[str, Rule] = {
 
 
 @pytest.mark.parametrize(
-    ("spec", "space", "rule"),
+    "spec, space, rule",
     [
         *[(spec, TWO, rule) for spec, rule in PLAIN.items()],
         *[(spec, THREE, rule) for spec, rule in PLAIN.items()],
@@ -100,7 +100,7 @@ def test_region_equals_its_definition(
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"),
+    "spec, expected",
     [
         ("corner:0", []),
         ("diagonal:11", []),
@@ -123,7 +123,7 @@ def test_stripe_is_held_out_for_its_own_value_only(
 
 
 @pytest.mark.parametrize(
-    ("spec", "rule"),
+    "spec, rule",
     [
         ("none:3", "bounds"),
         ("square:3", "LOW-HIGH"),
@@ -193,7 +193,7 @@ def test_printed_values_are_bounds(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "classes"),
+    "spec, classes",
     [
         ("scale:1.0357", [4]),
         ("scale:0.75-0.892857", [0, 1, 2]),
@@ -212,8 +212,12 @@ def test_open_and_rounded_bounds(spec: str, classes: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "names"),
-    [("1", "1"), ("3", "3"), ("#0-1", "31")],
+    "bounds, names",
+    [
+        ("1", "1"),
+        ("3", "3"),
+        ("#0-1", "31"),
+    ],
 )
 def test_names_that_are_numbers(bounds: str, names: str) -> None:
     digit = make_named("digit", "3", "1", "2")
@@ -260,7 +264,7 @@ def make_published(name: str, **sizes: int) -> FactorSpace:
 
 
 @pytest.mark.parametrize(
-    ("data", "spec", "count"),
+    "data, spec, count",
     [
         ("dSprites", "montero:element", 5_808),
         ("dSprites", "montero:range", 122_880),
@@ -279,8 +283,13 @@ def test_montero_holds_out_as_many_as_published(
 
 
 @pytest.mark.parametrize(
-    ("rung", "share"),
-    [(0, 0.39), (1, 0.32), (2, 0.63), (3, 0.58)],
+    "rung, share",
+    [
+        (0, 0.39),
+        (1, 0.32),
+        (2, 0.63),
+        (3, 0.58),
+    ],
 )
 def test_ladder_trains_on_the_published_share(rung: int, share: float) -> None:
     space = make_published("dSprites", orientation=1)

@@ -85,7 +85,11 @@ def score_slowly(is_chosen: np.ndarray) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("subset", "is_chosen"), [("id", ~IS_OOD), ("ood", IS_OOD)]
+    "subset, is_chosen",
+    [
+        ("id", ~IS_OOD),
+        ("ood", IS_OOD),
+    ],
 )
 def test_scores_are_means_over_images(
     subset: str,
@@ -228,7 +232,7 @@ def weigh_slowly(points: np.ndarray, width: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("width", "region"),
+    "width, region",
     [
         (0.05, "square:4-7"),
         (0.4, "square:4-7"),

@@ -225,7 +225,7 @@ def test_points_by_keywords() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "factors", "by_name"),
+    "space, factors, by_name",
     [
         (NAMED, {"s": "b"}, {}),
         (NAMED, {"s": "c", "x": 0}, {}),
