@@ -155,3 +155,13 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The temporary folder of the test, which works in it."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that appears if another person's `evil_part` is imported."""
+    mark = tmp_path / "mark"
+    code = f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
+    (tmp_path / "evil_part.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    return mark

@@ -290,7 +290,7 @@ CASES = [name for name in SWALLOW if name != "endless"]
 
 
 @pytest.mark.parametrize(
-    ("case", "count", "number"),
+    "case, count, number",
     [
         *[(case, 1, signal.SIGTERM) for case in CASES],
         *[(case, 2, signal.SIGTERM) for case in CASES],
@@ -381,7 +381,7 @@ ALLOCATING = (
 
 
 @pytest.mark.parametrize(
-    ("error", "line", "status"),
+    "error, line, status",
     [
         (refuse(errno.ENOSPC, "a/b.csv"), f"a/b.csv: {FULL}", 1),
         (refuse(errno.ENOENT), "No such file or directory: does the wo", 1),

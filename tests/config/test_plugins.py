@@ -33,7 +33,7 @@ def build(config, dataset): ...
 
 
 @pytest.mark.parametrize(
-    ("source", "error", "message"),
+    "source, error, message",
     [
         ("import no_such_module", ConfigError, "No module.*'no_such_module'"),
         ("\n\n1 / 0", RunError, r"bad_part failed: .* division .*part.py:3\)$"),
@@ -52,15 +52,6 @@ def test_plugin_that_fails(
 
 FOREIGN = "--plugins=evil_part"
 ASKED = "--plugins=evil_part.*command line"
-
-
-@pytest.fixture
-def evil(plugins: Path, working_folder: Path) -> Path:
-    """A file that appears if another person's plugin has been imported."""
-    mark = plugins / "mark"
-    code = f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
-    (plugins / "evil_part.py").write_text(code)
-    return mark
 
 
 def write_run(folder: Path) -> Path:
@@ -83,8 +74,9 @@ def write_run(folder: Path) -> Path:
     ],
 )
 def test_plugins_of_a_run_are_not_imported(
-    command: str, evil: Path, tmp_path: Path
+    command: str, evil: Path, working_folder: Path
 ) -> None:
+    tmp_path = working_folder
     run = write_run(tmp_path / "run")
     (run / "sweep.flags").write_text("--flagfile=inner.flags")
     (run / "split.flags").write_text("--flagfile=run.flags\n--epochs=1")

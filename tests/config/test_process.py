@@ -106,7 +106,7 @@ def test_keras_of_the_program_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    "given, expected",
     [
         ("--xla_dump_to=x", f"--xla_dump_to=x {process.XLA_FLAG}"),
         ("--xla_gpu_deterministic_ops=false",) * 2,

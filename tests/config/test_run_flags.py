@@ -223,7 +223,7 @@ def test_lookup_order(working_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name, message",
     [
         ("a.flags", "includes itself"),
         ("../x/a.flags", "includes itself"),

@@ -31,7 +31,7 @@ class Ruled(Settings):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "rule"),
+    "name, value, rule",
     [
         ("size", 1, "must be at least 2"),
         ("size", 9, "must be at most 8"),
@@ -68,7 +68,7 @@ PLUGIN = "--plugins=flowers"
 
 
 @pytest.mark.parametrize(
-    ("text", "paths"),
+    "text, paths",
     [
         ("old, runs/a,old, runs/b", ["old, runs/a", "old, runs/b"]),
         ("old, runs", ["old, runs"]),
@@ -138,7 +138,7 @@ def test_a_record_imports_nothing(plugin: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "default", "rules", "problem"),
+    "name, default, rules, problem",
     [
         ("petals", 6, {}, "already"),
         ("two words", 1, {}, "variable"),

@@ -104,7 +104,13 @@ def test_a_moment_starts_at_the_factors_that_it_needs() -> None:
     assert_allclose(start.moves, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(("size", "is_used"), [(0.003, False), (0.1, True)])
+@pytest.mark.parametrize(
+    "size, is_used",
+    [
+        (0.003, False),
+        (0.1, True),
+    ],
+)
 def test_what_is_far_below_the_floor_needs_no_factor(
     size: float,
     is_used: bool,

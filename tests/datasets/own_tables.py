@@ -65,7 +65,8 @@ def make_space(**sizes: int) -> FactorSpace:
     """Makes ordered factors with the values 0, 1, 2 ..."""
     factors = []
     for name, size in sizes.items():
-        factors.append(Factor(name, size, 0.0, float(max(size - 1, 1))))
+        high = float(max(size - 1, 1))
+        factors.append(Factor(name, size, 0.0, high))
     return FactorSpace(tuple(factors))
 
 

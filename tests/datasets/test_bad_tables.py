@@ -59,7 +59,7 @@ BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("members", "word"), BAD_MEMBERS)
+@pytest.mark.parametrize("members, word", BAD_MEMBERS)
 def test_bad_member_is_one_line(
     members: dict[str, Any],
     word: str,
@@ -124,7 +124,7 @@ BAD_FILES: dict[Callable[[Path], Path], str] = {
 }
 
 
-@pytest.mark.parametrize(("write", "word"), BAD_FILES.items())
+@pytest.mark.parametrize("write, word", BAD_FILES.items())
 def test_damaged_file_is_one_line(
     write: Callable[[Path], Path],
     word: str,
@@ -137,7 +137,7 @@ def test_damaged_file_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("head", "row", "word"),
+    "head, row, word",
     [
         ("file,x,y", "2.png,0,", "row 4"),
         ("file,x,y", "2.png,0,nan", "row 4"),
@@ -185,7 +185,7 @@ def test_bad_arrays(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("images", "word"),
+    "images, word",
     [
         (IMAGES.astype(np.float32), "images / 255"),
         (2 * UNIT - 1, "0 to 1"),
@@ -200,7 +200,7 @@ def test_pixels_are_looked_at_where_images_are_given(
 
 
 @pytest.mark.parametrize(
-    ("factor", "word"),
+    "factor, word",
     [
         ("color", "shape, size, x"),
         ("size:continuous:1", "bins"),
@@ -244,7 +244,7 @@ def test_uneven_angles_need_their_period() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "word"),
+    "flag, word",
     [
         ("--data=", "--data must name"),
         ("--data=none.npz", "--data must be"),

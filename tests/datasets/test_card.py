@@ -67,7 +67,7 @@ def test_the_code_of_a_card_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "held_out", "included"),
+    "flags, held_out, included",
     [
         ([], True, False),
         (["--train_all"], False, True),

@@ -82,7 +82,7 @@ def test_random_splits_equal_an_svd(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("region", "shares", "missing_ranks", "noise"),
+    "region, shares, missing_ranks, noise",
     [
         ("montero:range", [1, 0, 0], [0, 4], [0.027, 0.028]),
         ("wiedemer:orthogonal", [1, 0, 0], [0, 163], [12.8, 21]),
@@ -194,7 +194,7 @@ def measure(flags: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("region", "combinations", "values"),
+    "region, combinations, values",
     [
         ("square:4-7", 128 / 144, 1),
         ("corner:6", 108 / 144, 1),
@@ -226,7 +226,13 @@ def test_pixels_of_faint_images_count(rng: np.random.Generator) -> None:
     assert share > 0
 
 
-@pytest.mark.parametrize(("num_train", "expected"), [(0, 1), (90, 90 / 144)])
+@pytest.mark.parametrize(
+    "num_train, expected",
+    [
+        (0, 1),
+        (90, 90 / 144),
+    ],
+)
 def test_combinations_of_the_region_count_if_trained(
     num_train: int,
     expected: float,
@@ -251,7 +257,7 @@ def test_columns_of_a_design_are_counted_up_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("certified", "explained", "answer", "verdict"),
+    "certified, explained, answer, verdict",
     [
         ([1.0, 0.0], 0.14, "yes, if x and y", "interact"),
         ([1.0, 1.0, 0.5], 1.0, "at most 2", "add up"),

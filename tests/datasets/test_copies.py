@@ -77,7 +77,7 @@ def test_equal_images_are_those_of_all_pairs(region: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("region", "num_copies", "num_held_out"),
+    "region, num_copies, num_held_out",
     [
         ("montero:element", 8, 8),
         ("random_box:.1:21", 128, 192),

@@ -45,7 +45,7 @@ def test_grid_has_the_last_factor_fastest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "values", "index"),
+    "factor, values, index",
     [
         (DEPTH, [-1.2, -0.3, -0.2, 0.74, 0.76, 7.0], [0, 1, 2, 3, 4, 4]),
         (ANGLE, [0, 359, 360, 340, 330, -45], [0, 0, 0, 0, 7, 7]),
@@ -78,7 +78,11 @@ def test_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("levels", "word"), [((0.0, 0.5, 1.0), "levels"), ((1.0, 0.0), "rise")]
+    "levels, word",
+    [
+        ((0.0, 0.5, 1.0), "levels"),
+        ((1.0, 0.0), "rise"),
+    ],
 )
 def test_impossible_levels(levels: tuple, word: str) -> None:
     with pytest.raises(ValueError, match=word):

@@ -35,11 +35,14 @@ def test_images_and_splits_of_many_binary_factors(num_factors: int) -> None:
     dataset = make_table_dataset(config, table)
 
     images = table.draw(classes.astype("f4"))
-    assert_allclose(images, table.images[..., None] / 255, rtol=1e-6)
+    expected = table.images[..., None] / 255
+    assert_allclose(images, expected, rtol=1e-6)
+
     opposite = 1 - classes  # each row differs everywhere from its own
     rows = classes.tolist()
     exists = [row in rows for row in opposite.tolist()]
-    assert (table.find_points(opposite) >= 0).tolist() == exists
+    places = table.find_points(opposite)
+    assert_array_equal(places >= 0, exists)
 
     held_out = (table.points[:, :2] == 1).all(axis=1)
     assert_array_equal(dataset.splits.is_ood, held_out)
@@ -48,10 +51,31 @@ def test_images_and_splits_of_many_binary_factors(num_factors: int) -> None:
     assert "combinations exist" in notes.describe_sample(dataset)
 
 
+SIZES = (3, 4, 2, 5)
+
+
+def rank_planes(
+    index: np.ndarray,
+    is_ood: np.ndarray,
+    columns: list[int],
+) -> dict[tuple, tuple]:
+    """Ranks all values of two factors; the highest are shown."""
+    sizes = np.array(SIZES)[columns]
+    middle = (sizes - 1) // 2
+    ranks = {}
+    for place in np.ndindex(*sizes):
+        is_here = (index[:, columns] == place).all(axis=1)
+        num_ood = is_ood[is_here].sum()
+        num_id = is_here.sum() - num_ood
+        steps = np.abs(place - middle).sum()
+        ranks[place] = (min(num_ood, num_id), num_ood, -steps)
+    return ranks
+
+
 def test_planes_are_those_of_the_whole_grid(rng: np.random.Generator) -> None:
     """Few combinations exist; all of the grid is searched as a check."""
-    sizes = (3, 4, 2, 5)
-    index = rng.permutation(np.argwhere(np.ones(sizes)))[:70]
+    grid = np.argwhere(np.ones(SIZES))
+    index = rng.permutation(grid)[:70]
     is_ood = rng.random(70) < 0.4
     factors = make_space(a=3, b=4, c=2, d=5).factors
 
@@ -59,19 +83,9 @@ def test_planes_are_those_of_the_whole_grid(rng: np.random.Generator) -> None:
 
     pairs = [*itertools.combinations(range(4), 2)]
     for plane, pair in zip(planes, pairs, strict=True):
-        others = [i for i in range(4) if i not in pair]
-        rows = index[:, others]
-        middle = [(sizes[i] - 1) // 2 for i in others]
-        ranks = {}
-        for place in np.ndindex(*(sizes[i] for i in others)):
-            is_here = (rows == place).all(axis=1)
-            num_points = is_here.sum()
-            num_ood = is_ood[is_here].sum()
-            num_both = min(num_ood, num_points - num_ood)
-            steps = np.abs(np.subtract(place, middle)).sum()
-            ranks[place] = (num_both, num_ood, -steps)
-
-        place = tuple(plane.index[i] for i in others)
+        others = [column for column in range(4) if column not in pair]
+        ranks = rank_planes(index, is_ood, others)
+        place = tuple(plane.index[column] for column in others)
         assert ranks[place] == max(ranks.values())
 
 

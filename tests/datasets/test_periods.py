@@ -130,7 +130,13 @@ def test_gaps_are_as_wide_as_their_angles() -> None:
     assert fraction.tolist() == [0.75]
 
 
-@pytest.mark.parametrize(("angle", "is_near"), [(108, True), (0, False)])
+@pytest.mark.parametrize(
+    "angle, is_near",
+    [
+        (108, True),
+        (0, False),
+    ],
+)
 def test_readers_do_not_step_over_absent_angles(
     angle: float,
     is_near: bool,

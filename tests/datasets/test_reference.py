@@ -54,7 +54,7 @@ def test_the_mean_training_image_scores_one(
 
 
 @pytest.mark.parametrize(
-    ("line", "label"),
+    "line, label",
     [
         ("smoke", "blank 1"),
         ("stripes --num_bumps=0", "blank 0"),
@@ -70,8 +70,12 @@ def test_shipped_data_declare_their_ground(line: str, label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ground", "expected"),
-    [(0.0, 0.0), (0.5, None), (1.0, 1.0)],
+    "ground, expected",
+    [
+        (0.0, 0.0),
+        (0.5, None),
+        (1.0, 1.0),
+    ],
 )
 def test_the_ground_of_a_table_is_found(
     ground: float,

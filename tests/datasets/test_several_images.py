@@ -25,7 +25,8 @@ from tfcomp.metrics.references import score_certified
 RNG = np.random.default_rng(0)
 GRID = np.array([*itertools.product(range(2), range(3), range(4))])
 # Two of each combination, in no order, with another color of light.
-CLASSES = RNG.permutation([(*row, light) for row in GRID for light in (0, 3)])
+POINTS = [(*point, light) for point in GRID for light in (0, 3)]
+CLASSES = RNG.permutation(POINTS)
 IMAGES = RNG.integers(0, 256, (48, 8, 8), np.uint8)
 TRUTH = IMAGES / 255
 NAMES = ["size", "y", "x", "light"]
@@ -37,7 +38,8 @@ MEAN = TRUTH[~IS_OOD].mean(axis=0)
 PLACES = RNG.uniform(2, 6, (400, 2)).astype(np.float32)
 ROWS, COLUMNS = np.mgrid[:8, :8]
 X, Y = PLACES.T[:, :, None, None]
-BUMPS = np.exp(-((COLUMNS - X) ** 2 + (ROWS - Y) ** 2) / 2)
+DISTANCES = np.hypot(COLUMNS - X, ROWS - Y)
+BUMPS = np.exp(-(DISTANCES**2) / 2)
 
 
 def make_table() -> tfcomp.FactorTable:
@@ -67,25 +69,32 @@ def draw(factors: np.ndarray) -> np.ndarray:
 
 def score_slowly(is_chosen: np.ndarray) -> dict[str, float]:
     """Means over combinations of means over their images."""
-    sums = {"mse": 0.0, "mse_sd": 0.0, "floor_mse": 0.0, "blank": 0.0}
+    rows = []
     points = np.unique(CLASSES[is_chosen, :3], axis=0)
     for point, drawn in zip(points, draw(points), strict=True):
         images = TRUTH[(CLASSES[:, :3] == point).all(axis=1)]
-        assert len(images) == 2
         errors = np.square(drawn - images).mean(axis=(1, 2))
-        sums["mse"] += errors.mean()
-        sums["mse_sd"] += errors.std()
-        sums["floor_mse"] += np.square(images.mean(axis=0) - images).mean()
-        sums["blank"] += np.square(MEAN - images).mean()
+        floor = images.var(axis=0).mean()
+        blank = np.square(MEAN - images).mean()
+        rows.append([errors.mean(), errors.std(), floor, blank])
 
-    scores = {name: total / len(points) for name, total in sums.items()}
-    scores["relative_mse"] = scores["mse"] / scores.pop("blank")
-    scores["r2"] = 1 - scores["mse"] / TRUTH[is_chosen].var(axis=0).mean()
-    return scores
+    mse, deviation, floor, blank = np.mean(rows, axis=0)
+    variance = TRUTH[is_chosen].var(axis=0).mean()
+    return {
+        "mse": mse,
+        "mse_sd": deviation,
+        "floor_mse": floor,
+        "relative_mse": mse / blank,
+        "r2": 1 - mse / variance,
+    }
 
 
 @pytest.mark.parametrize(
-    ("subset", "is_chosen"), [("id", ~IS_OOD), ("ood", IS_OOD)]
+    "subset, is_chosen",
+    [
+        ("id", ~IS_OOD),
+        ("ood", IS_OOD),
+    ],
 )
 def test_scores_are_means_over_images(
     subset: str,
@@ -93,34 +102,35 @@ def test_scores_are_means_over_images(
 ) -> None:
     report = tfcomp.evaluate(draw, make_table(), REGION)
 
-    expected = score_slowly(is_chosen)
-    scores = {name: report.scores[subset][name] for name in expected}
-    assert scores == approx(expected, rel=1e-4)
+    scores = report.scores[subset]
+    for name, expected in score_slowly(is_chosen).items():
+        assert scores[name] == approx(expected, rel=1e-4)
     assert report.dataset.splits.is_complete
 
 
 def test_references_and_errors_are_means_over_images() -> None:
     """No function of the factors is better than the mean of their images."""
     table = make_table()
+    held_out = TRUTH[IS_OOD]
+    error = np.square(held_out - MEAN).mean()
+    variance = held_out.var(axis=0).mean()
 
     report = tfcomp.evaluate(table.draw, table, REGION)
 
-    references = report.analysis.references
     scores = report.scores
-    assert references["nearest_id"]["id_r2"] == approx(scores["id"]["r2"])
-    held_out = TRUTH[IS_OOD]
-    wrong = np.mean((held_out - MEAN) ** 2) / held_out.var(axis=0).mean()
-    assert references["mean_image"]["ood_r2"] == approx(1 - wrong, abs=1e-5)
+    analysis = report.analysis
+    nearest = analysis.references["nearest_id"]
+    blank = analysis.references["mean_image"]
+    assert nearest["id_r2"] == approx(scores["id"]["r2"])
+    assert blank["ood_r2"] == approx(1 - error / variance, abs=1e-5)
 
-    certified = score_certified(
-        report.dataset, report.analysis.evaluation, None
-    )
+    certified = score_certified(report.dataset, analysis.evaluation, None)
     for subset, r2 in certified.items():
         assert r2 == approx(scores[subset]["r2"], rel=1e-4)
 
     means = report.to_frame().groupby("is_ood")["mse"].mean()
-    assert means[False] == approx(scores["id"]["mse"], rel=1e-5)
-    assert means[True] == approx(scores["ood"]["mse"], rel=1e-5)
+    expected = [scores[subset]["mse"] for subset in ("id", "ood")]
+    assert means.tolist() == approx(expected, rel=1e-5)
 
 
 def test_combinations_of_equal_means_are_no_copies() -> None:
@@ -134,11 +144,12 @@ def test_combinations_of_equal_means_are_no_copies() -> None:
     classes = np.repeat(places, 2, axis=0)
     table = tfcomp.FactorTable(images.reshape(-1, 4, 4), classes)
 
-    dataset = tfcomp.evaluate(table.draw, table, "square:2-3").dataset
+    report = tfcomp.evaluate(table.draw, table, "square:2-3")
 
-    assert dataset.copies.is_copy.nonzero()[0].tolist() == [15]
-    assert dataset.copies.summary["num_copies"] == 1
-    assert not dataset.copies.aliases
+    copies = report.dataset.copies
+    assert np.flatnonzero(copies.is_copy).tolist() == [15]
+    assert copies.summary["num_copies"] == 1
+    assert not copies.aliases
 
 
 def load_several(folder: Path, *flags: str) -> Dataset:
@@ -155,11 +166,12 @@ def load_several(folder: Path, *flags: str) -> Dataset:
 def test_a_pass_has_each_image_once(tmp_path: Path) -> None:
     dataset = load_several(tmp_path)
     num_id = len(dataset.splits.train)
-    batches = make_batches(dataset, num_id, 0, num_steps=1)
-    ((factors, images),) = batches.as_numpy_iterator()
 
+    batches = make_batches(dataset, num_id, 0, num_steps=1)
+
+    ((factors, images),) = batches.as_numpy_iterator()
     batch = np.column_stack([factors, images.reshape(num_id, -1)])
-    pixels = TRUTH[~IS_OOD].astype(np.float32).reshape(num_id, -1)
+    pixels = np.float32(TRUTH[~IS_OOD]).reshape(num_id, -1)
     expected = np.column_stack([CLASSES[~IS_OOD, :3], pixels])
     assert_allclose(np.unique(batch, axis=0), np.unique(expected, axis=0))
 
@@ -173,20 +185,19 @@ def test_number_of_training_images(tmp_path: Path) -> None:
 
 def test_continuous_points_are_as_they_are() -> None:
     table = make_places()
-
-    report = tfcomp.evaluate(draw, table, "corner:4.5")
-
     order = np.lexsort(PLACES.T[::-1])
     points = PLACES[order]
     is_ood = (points >= 4.5).all(axis=1)
+    errors = np.square(draw(points) - BUMPS[order]).mean(axis=(1, 2))
+
+    report = tfcomp.evaluate(draw, table, "corner:4.5")
+
     splits = report.dataset.splits
     assert table.space.shape == (8, 5)
     assert_array_equal(splits.grid, points)
     assert_array_equal(splits.is_ood, is_ood)
     assert not splits.is_complete
     assert len(splits.train) == (~is_ood).sum()
-
-    errors = np.mean((draw(points) - BUMPS[order]) ** 2, axis=(1, 2))
     for subset, rows in (("id", ~is_ood), ("ood", is_ood)):
         mse = report.scores[subset]["mse"]
         assert mse == approx(errors[rows].mean(), rel=1e-5)
@@ -195,28 +206,23 @@ def test_continuous_points_are_as_they_are() -> None:
 
 
 def test_maps_coverage_and_certificates_are_of_bins() -> None:
-    table = make_places()
-    dataset = tfcomp.evaluate(draw, table, "corner:4.5").dataset
+    dataset = tfcomp.evaluate(draw, make_places(), "corner:4.5").dataset
     is_ood = dataset.splits.is_ood
-    columns = []
-    for column, factor in zip(dataset.splits.grid.T, table.space, strict=True):
-        distances = np.abs(column[:, None] - factor.values())
-        columns.append(distances.argmin(axis=1))
-    bins = np.stack(columns, axis=1)
-
+    bins = dataset.space.to_index(dataset.splits.grid)
+    trained = np.unique(bins[~is_ood], axis=0)
     values = np.arange(400.0)
+
     grid_map = make_map(dataset, values)
-    for i, j in np.ndindex(8, 5):
-        inside = (bins == (i, j)).all(axis=1)
-        if inside.any():
-            assert grid_map.values[i, j] == approx(values[inside].mean())
-            assert grid_map.mask[i, j] == is_ood[inside].any()
-
     certificate = certify_dataset(dataset)[1]
-    expected = certify(np.unique(bins[~is_ood], axis=0), bins, 1)
-    assert_array_equal(certificate.certified, expected.certified)
-
     coverage = measure_coverage(dataset)
+
+    for place in np.ndindex(8, 5):
+        inside = (bins == place).all(axis=1)
+        if inside.any():
+            assert grid_map.values[place] == approx(values[inside].mean())
+            assert grid_map.mask[place] == is_ood[inside].any()
+    expected = certify(trained, bins, 1)
+    assert_array_equal(certificate.certified, expected.certified)
     assert coverage["combinations"] == approx((~is_ood).mean())
     assert coverage["values"] == 1.0
 
@@ -228,7 +234,7 @@ def weigh_slowly(points: np.ndarray, width: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("width", "region"),
+    "width, region",
     [
         (0.05, "square:4-7"),
         (0.4, "square:4-7"),
@@ -250,17 +256,13 @@ def test_correlated_factors(width: float, region: str) -> None:
     assert np.abs(counts - num_rows * weights).max() <= 1.0
 
     note = dataset.notes[-1]
-    assert f"{1 / np.sum(weights**2):,.1f} of {num_train}" in note
-    unseen = f"; {(counts == 0).sum():,} are too rare"
-    assert (unseen in note) == (width < 0.4)
+    effective = 1 / np.sum(weights**2)
+    num_unseen = (counts == 0).sum()
+    assert f"{effective:,.1f} of {num_train}" in note
+    is_told = f"; {num_unseen:,} are too rare" in note
+    assert is_told == (width < 0.4)
 
-    later = make_row_batches(
-        dataset,
-        10,
-        3,
-        first_step=4,
-        num_steps=1,
-    )
+    later = make_row_batches(dataset, 10, 3, first_step=4, num_steps=1)
     assert_array_equal(next(iter(later)), rows[40:50])
     with pytest.raises(ConfigError, match="balance"):
         make_data(flags, "--balance")

@@ -16,7 +16,7 @@ REGIONS += " gap:x:4-7 gap:y:4-7 diagonal:2 none"
 
 
 @pytest.mark.parametrize(
-    ("factors", "has_position"),
+    "factors, has_position",
     [
         ([("x", 27), ("y", 27)], True),
         ([("x", 28), ("y", 27)], False),  # beyond the image
@@ -45,7 +45,7 @@ def as_rows(table: np.ndarray) -> set[tuple[float, ...]]:
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
-    ("coordinates", "num_train"),
+    "coordinates, num_train",
     [
         ("grid", 0),  # all ID cells
         ("grid", 1),
@@ -132,7 +132,7 @@ def test_a_control_trains_on_the_region(flags: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("region", "counts"),
+    "region, counts",
     [
         ("x:2-4,y:1-2", {"x": (3, 0), "y": (2, 0)}),
         ("x:2-4", {"x": (0, 3)}),

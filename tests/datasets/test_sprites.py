@@ -34,7 +34,7 @@ def is_inside(shape: int, x: float, y: float) -> bool:
 
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
 @pytest.mark.parametrize(
-    ("scale", "orientation", "x", "y"),
+    "scale, orientation, x, y",
     [
         (1.0, 0.0, 19.3, 20.1),
         (0.7, 60.0, 8.2, 30.4),

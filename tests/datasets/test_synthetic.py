@@ -51,16 +51,12 @@ def test_rotations_agree_with_scipy(
     angles = [0, 33.3, 45, 90, 161.5, 180, 270, 359.9, 360, -20, 725]
     images = rng.random((len(angles), *shape))
 
-    rotated = np.asarray(renderers.rotate_images(images, np.array(angles)))
+    rotated = renderers.rotate_images(images, np.array(angles)).numpy()
 
     assert rotated.dtype == np.float32
+    rotate = scipy.ndimage.rotate
     for image, angle, result in zip(images, angles, rotated, strict=True):
-        expected = scipy.ndimage.rotate(
-            image,
-            angle,
-            order=1,
-            reshape=False,
-        )
+        expected = rotate(image, angle, order=1, reshape=False)
         assert_allclose(result[..., 0], expected, atol=1e-6)
 
 
@@ -79,18 +75,19 @@ def compute_share(distance: float) -> float:
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_images_against_their_definition(name: str) -> None:
     dataset = make_data(f"composed --composition={name}")
-    x_a = 5.2
-    y_a = 7.1
-    x_b = 9.3
-    y_b = 8.4
+    compose = COMPOSITIONS[name]
+    disc = (5.2, 7.1)
+    square = (9.3, 8.4)
 
-    images = dataset.render_array(np.float32([[x_a, y_a, x_b, y_b]]))
+    images = dataset.render_array(np.float32([[*disc, *square]]))
 
     expected = np.zeros((1, 16, 16, 1))
     for row, column in np.ndindex(16, 16):
-        disc = compute_share(math.hypot(column - x_a, row - y_a))
-        square = compute_share(max(abs(column - x_b), abs(row - y_b)))
-        expected[0, row, column] = COMPOSITIONS[name](disc, square)
+        pixel = np.array([column, row])
+        to_disc = math.dist(pixel, disc)
+        to_square = np.abs(pixel - square).max()
+        shares = compute_share(to_disc), compute_share(to_square)
+        expected[0, row, column] = compose(*shares)
     assert_allclose(images, expected, atol=1e-5)
     assert dataset.ground == float(name == "product")
 

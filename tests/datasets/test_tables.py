@@ -159,7 +159,7 @@ def assert_has_halves(table: tfcomp.FactorTable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "rows", "ending"),
+    "head, rows, ending",
     [
         ("file,x,y", number(HALVES), "csv"),
         ("file_name,x,y", number(HALVES), "csv"),
@@ -347,8 +347,14 @@ def test_named_classes_may_be_absent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("top", "white"),
-    [(1, 1), (2, 255), (255, 255), (256, 511), (65535, 65535)],
+    "top, white",
+    [
+        (1, 1),
+        (2, 255),
+        (255, 255),
+        (256, 511),
+        (65535, 65535),
+    ],
 )
 def test_integers_are_divided_by_what_their_bits_hold(
     top: int,

@@ -1,7 +1,6 @@
 """Labelled maps, planes and curves; combinations that an explorer shows."""
 
 import dataclasses
-import itertools
 from typing import Any
 
 import numpy as np
@@ -18,25 +17,29 @@ from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.splits import make_splits
 
 SHAPE = TILES.shape
+GRID = TILES.grid()
+INDEX = TILES.to_index(GRID)
 
 
 def test_planes_show_held_out_and_known_points() -> None:
-    x, size, _, color = TILES.grid().T
+    x, size, _, color = GRID.T
     is_ood = (x >= 6) & (x < 12) & (size < 2) & (color == 1)
     mask = is_ood.reshape(SHAPE)
-    index = TILES.to_index(TILES.grid())
-    planes = grid_maps.list_planes(TILES.factors, index, is_ood)
-    names = [f.name for f in TILES if not f.categorical]
-    pairs = ["_".join(pair) for pair in itertools.combinations(names, 2)]
-    assert [plane.name for plane in planes] == pairs
-    assert [plane.held for plane in planes] == [
+
+    planes = grid_maps.list_planes(TILES.factors, INDEX, is_ood)
+
+    names = [plane.name for plane in planes]
+    held = [plane.held for plane in planes]
+    assert names == ["x_size", "x_phase", "size_phase"]
+    assert held == [
         "phase 144, color green",
         "size 1.5, color green",
         "x 6, color green",
     ]
     for plane in planes:
-        assert mask[plane.index].any()
-        assert not mask[plane.index].all()
+        region = mask[plane.index]
+        assert region.any()
+        assert not region.all()
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +64,15 @@ def test_a_finer_grid_has_new_values_and_the_same_region(
 
 
 def test_a_finer_grid_of_uneven_values(digits: Dataset) -> None:
-    values = (*range(0, 350, 10), 345)
-    factor = dataclasses.replace(
-        digits.space["angle"],
-        levels=values,
-        size=36,
-    )
-    space = FactorSpace((digits.space["digit"], factor))
-    uneven = dataclasses.replace(digits, space=space)
-    assert views.refine(uneven, "bump", 18).space["angle"].step == 20
+    digit, angle = digits.space
+    levels = (*range(0, 350, 10), 345)
+    uneven = dataclasses.replace(angle, levels=levels, size=36)
+    space = FactorSpace((digit, uneven))
+    dataset = dataclasses.replace(digits, space=space)
+
+    finer = views.refine(dataset, "bump", 18)
+
+    assert finer.space["angle"].step == 20
 
 
 def test_codes_and_images_that_have_no_finer_grid(digits: Dataset) -> None:
@@ -84,19 +87,19 @@ def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     values = rng.random(SHAPE)
     mask = values > 0.9
     grid_map = grid_maps.GridMap(values, TILES.factors, mask)
-    index = TILES.to_index(TILES.grid())
-    plane, *_ = grid_maps.list_planes(TILES.factors, index, mask.ravel())
+    plane, *_ = grid_maps.list_planes(TILES.factors, INDEX, mask.ravel())
 
     part = grid_map.cut(plane)
-    assert [factor.name for factor in part.factors] == ["x", "size"]
-    phase, color = plane.index[2:]
-    assert_array_equal(part.values, values[:, :, phase, color])
-    assert_array_equal(part.mask, mask[:, :, phase, color])
-
     marginal = grid_map.average(3)
+
+    names = [factor.name for factor in part.factors]
+    assert names == ["x", "size"]
+    assert_array_equal(part.values, values[plane.index])
+    assert_array_equal(part.mask, mask[plane.index])
+    others = (0, 1, 2)
     assert marginal.factors == (TILES["color"],)
-    assert_allclose(marginal.values, values.mean(axis=(0, 1, 2)))
-    assert_array_equal(marginal.mask, mask.any(axis=(0, 1, 2)))
+    assert_allclose(marginal.values, values.mean(axis=others))
+    assert_array_equal(marginal.mask, mask.any(axis=others))
 
 
 ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)
@@ -106,11 +109,12 @@ DIGITS = make_categories("digit", [4, 0])
 @pytest.mark.parametrize("factors", [(DIGITS, ANGLE), (ANGLE, DIGITS)])
 def test_a_curve_for_every_name(factors: tuple[Factor, Factor]) -> None:
     space = FactorSpace(factors)
+    column = space.names.index("angle")
 
     curves = grid_maps.list_curves(space)
 
-    column = space.names.index("angle")
-    assert [c.label for c in curves] == ["digit 0", "digit 4"]
+    labels = [curve.label for curve in curves]
+    assert labels == ["digit 0", "digit 4"]
     for curve, digit in zip(curves, (0, 4), strict=True):
         points = space.grid()[curve.rows]
         assert_array_equal(points[:, column], ANGLE.values())
@@ -118,14 +122,16 @@ def test_a_curve_for_every_name(factors: tuple[Factor, Factor]) -> None:
 
 
 def test_one_factor_is_one_curve_with_an_interval() -> None:
+    inside = np.array([0, 0, 1, 1, 1, 0])
+    across = np.roll(inside, 3)
+
     (curve,) = grid_maps.list_curves(FactorSpace((ANGLE,)))
 
     assert curve.label == "angle"
     assert curve.rows.tolist() == list(range(6))
-    inside = np.array([0, 0, 1, 1, 1, 0])
     assert grid_maps.find_interval(curve, inside) == (120, 240)
-    assert grid_maps.find_interval(curve, np.roll(inside, 3)) is None
-    assert grid_maps.find_interval(curve, np.zeros(6)) is None
+    for mask in (across, np.zeros(6)):
+        assert grid_maps.find_interval(curve, mask) is None
 
 
 def make(
@@ -151,10 +157,11 @@ def test_a_grid_of_both_kinds(region: str) -> None:
 
     splits = views.subsample_levels(data, 60).splits
 
-    num_levels = [len(np.unique(column)) for column in splits.grid.T]
-    is_ood = data.region.contains(splits.grid)
-    assert 20 <= len(splits.grid) <= 60
-    assert np.prod(num_levels) == len(splits.grid)
+    grid = splits.grid
+    num_levels = [len(np.unique(column)) for column in grid.T]
+    is_ood = data.region.contains(grid)
+    assert 20 <= len(grid) <= 60
+    assert np.prod(num_levels) == len(grid)
     assert_array_equal(splits.is_ood, is_ood)
     assert is_ood.any() == (region != "none")
     assert not is_ood.all()
@@ -169,7 +176,8 @@ def list_rows(table: np.ndarray) -> set[tuple]:
 
 def test_of_single_images_a_sample(rng: np.random.Generator) -> None:
     """A grid of levels would hardly have any of them."""
-    cells = np.unique(rng.integers(0, 100, (3000, 3)), axis=0).astype("f4")
+    places = rng.integers(0, 100, (3000, 3))
+    cells = np.unique(places, axis=0).astype("f4")
     data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
 
     splits = views.subsample_levels(data, 200).splits
@@ -182,7 +190,10 @@ def test_of_single_images_a_sample(rng: np.random.Generator) -> None:
 def test_of_many_images_in_few_bins_a_sample(rng: np.random.Generator) -> None:
     cells = rng.uniform(0, 3, (900, 2)).astype("f4")
     data = make({"x": 4, "y": 4}, "box:x:2-3", cells=cells)
-    assert len(views.subsample_levels(data, 100).splits.grid) == 100
+
+    splits = views.subsample_levels(data, 100).splits
+
+    assert len(splits.grid) == 100
 
 
 def test_few_points_of_a_sample_are_among_it() -> None:
@@ -200,7 +211,8 @@ def test_few_points_of_a_sample_are_among_it() -> None:
     assert views.subsample_points(complete, 30) is complete
 
 
-NAMED = FactorSpace((make_named("s", "a", "b"), Factor("x", 3, 0.0, 2.0)))
+LETTER = make_named("s", "a", "b")
+NAMED = FactorSpace((LETTER, Factor("x", 3, 0.0, 2.0)))
 TENS = FactorSpace((make_named("n", "10", "20", "30"),))
 
 
@@ -214,33 +226,45 @@ TENS = FactorSpace((make_named("n", "10", "20", "30"),))
     ],
 )
 def test_points_by_name(factors: Any) -> None:
-    assert views.read_points(NAMED, factors).tolist() == [[1, 0], [1, 2]]
+    points = views.read_points(NAMED, factors)
+    assert points.tolist() == [[1, 0], [1, 2]]
 
 
 def test_points_by_keywords() -> None:
     points = views.read_points(NAMED, by_name={"s": "b", "x": 2})
-    assert points.tolist() == [[1, 2]]
     tens = views.read_points(TENS, by_name={"n": [30, "10"]})
+
+    assert points.tolist() == [[1, 2]]
     assert tens.tolist() == [[2], [0]]
 
 
 @pytest.mark.parametrize(
-    ("space", "factors", "by_name"),
+    "factors",
     [
-        (NAMED, {"s": "b"}, {}),
-        (NAMED, {"s": "c", "x": 0}, {}),
-        (NAMED, {"s": 0.5, "x": 0}, {}),
-        (NAMED, {"s": ["a", "b", "a"], "x": [0, 1]}, {}),
-        (NAMED, {"s": "a", "x": []}, {}),
-        (NAMED, [[0, 1, 2]], {}),
+        {"s": "b"},
+        {"s": "c", "x": 0},
+        {"s": 0.5, "x": 0},
+        {"s": ["a", "b", "a"], "x": [0, 1]},
+        {"s": "a", "x": []},
+        [[0, 1, 2]],
+    ],
+)
+def test_points_that_do_not_exist(factors: Any) -> None:
+    with pytest.raises(ConfigError):
+        views.read_points(NAMED, factors)
+
+
+@pytest.mark.parametrize(
+    "space, factors, by_name",
+    [
         (NAMED, [[0, 1]], {"x": 1}),
         (TENS, None, {"n": 1}),
     ],
 )
-def test_points_that_do_not_exist(
+def test_keywords_that_name_no_point(
     space: FactorSpace,
     factors: Any,
-    by_name: dict,
+    by_name: dict[str, int],
 ) -> None:
     with pytest.raises(ConfigError):
         views.read_points(space, factors, by_name)

@@ -113,7 +113,7 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lists", "expected"),
+    "lists, expected",
     [
         ([SHALLOW, DEEP], DEEP),
         ([["a", "b"], ["c", "b"], ["b", "d"]], ["a", "c", "b", "d"]),

@@ -18,7 +18,7 @@ def draw_line() -> Figure:
 
 
 @pytest.mark.parametrize(
-    ("width", "style", "inches", "points"),
+    "width, style, inches, points",
     [
         ("column", {}, 3.25, 7),
         ("page", {"font.size": 9}, 6.75, 9),

@@ -26,7 +26,7 @@ def multiply(jacobians: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("g", "score", "cosine_score"),
+    "g, score, cosine_score",
     [
         (ORTHOGONAL, 1.0, 1.0),
         (COLLINEAR, 0.5, 0.0),
@@ -93,7 +93,7 @@ def test_log_volume_equals_log_of_singular_values(rng) -> None:
 
 
 @pytest.mark.parametrize(
-    ("g", "expected"),
+    "g, expected",
     [
         (DEAD, 2 * LOG_FLOOR),
         (HALF_DEAD, np.log(2) + LOG_FLOOR),

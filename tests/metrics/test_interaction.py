@@ -65,7 +65,7 @@ SADDLE = -((1 + (POINTS**2).sum(axis=1)) ** -2)
 
 @pytest.mark.parametrize("ranges", [(1, 1), (3, 0.5)])
 @pytest.mark.parametrize(
-    ("surface", "curvature"),
+    "surface, curvature",
     [
         (sphere, RADIUS**-2),
         (bent, RADIUS**-2),
@@ -150,7 +150,7 @@ SLOPES = np.sum(THREE**2 * [2, 1, 1])
 
 
 @pytest.mark.parametrize(
-    ("stage_fn", "expected"),
+    "stage_fn, expected",
     [
         (additive, 0),
         (kinked, 0),
@@ -162,7 +162,7 @@ def test_mixed_share(stage_fn, expected) -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "contrast", "relative"),
+    "weights, contrast, relative",
     [
         ([[1, 0], [0, 2]], 0, 0),  # slots: no unit answers to both
         ([[1, -2], [3, 0]], 2, 0.1**0.5),

@@ -175,7 +175,7 @@ def test_batches_trace_once_and_lose_nothing(count) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "gigabytes", "units", "batch_size"),
+    "gpus, gigabytes, units, batch_size",
     [
         ([], 80, 2000, 1048),
         ([], 80, 167_048, 28),

@@ -34,7 +34,7 @@ def compute_radial(steps: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "define"),
+    "kernel, define",
     [
         ("additive", lambda steps: np.exp(-(steps**2) / 2).mean()),
         ("product", lambda steps: np.exp(-(steps**2) / 2).prod()),
@@ -107,7 +107,7 @@ def test_ood_outputs_and_units_change_nothing_but_the_score(rng) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outputs", "is_ood"),
+    "outputs, is_ood",
     [
         (np.zeros_like(BUMPS), IS_OOD),
         (np.full_like(BUMPS, 0.1), IS_OOD),
@@ -134,7 +134,7 @@ def truth(rng) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("shift", "rows", "edges", "fractions"),
+    "shift, rows, edges, fractions",
     [
         (0, [2, 3, 4], [1, 5], FRACTIONS),
         (4, [0, 6, 7], [5, 1], [0.75, 0.25, 0.5]),  # across the end
@@ -153,7 +153,7 @@ def test_edges_of_gaps(shift, rows, edges, fractions) -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "expected"),
+    "weights, expected",
     [
         (FRACTIONS, 1.0),
         ([0, 0.5, 1], 0.0),  # copies of the nearest edge

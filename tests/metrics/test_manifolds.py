@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
 from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
@@ -41,7 +42,7 @@ def test_components_equal_those_of_another_library(units, rng) -> None:
     activations = np.float32(rng.normal(size=(40, units)) * spread)
     pca = compute_pca(activations)
     assert pca.features.shape == (40, min(40, units))
-    assert pca.explained.sum() == pytest.approx(1)
+    assert pca.explained.sum() == approx(1)
     scale = np.sqrt(activations.var(axis=0).sum())
     distances = pdist(activations) / scale
     assert_allclose(pdist(pca.features), distances, rtol=1e-4)
@@ -80,7 +81,7 @@ def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
     curve = embed(CIRCLE, 30)
     ratios = manifolds.compute_gap_statistics(curve, IN_GAP, periodic=True)
 
-    assert ratios == {name: pytest.approx(1) for name in NAMES}
+    assert ratios == {name: approx(1) for name in NAMES}
     assert all(type(value) is float for value in ratios.values())
 
 
@@ -90,7 +91,7 @@ def test_one_jump_shows_in_the_maximum(border) -> None:
     points = np.column_stack([CIRCLE, np.arange(NUM_POINTS) > border])
     ratios = manifolds.compute_gap_statistics(embed(points, 30), IN_GAP)
     for name in ("speed_ratio", "turning_ratio"):
-        assert ratios[name] == pytest.approx(1)
+        assert ratios[name] == approx(1)
         assert ratios[f"max_{name}"] > 10
 
 
@@ -99,7 +100,7 @@ ROUNDING = 1 + 1e-7 * np.random.default_rng(0).normal(size=(NUM_POINTS, 40))
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    ("activations", "is_gap"),
+    "activations, is_gap",
     [
         (0 * CIRCLE, IN_GAP),
         (0 * CIRCLE + 0.3, IN_GAP),
@@ -175,7 +176,7 @@ class UMAP:
 
 
 @pytest.mark.parametrize(
-    ("source", "first", "error"),
+    "source, first, error",
     [
         (FAKE, 0, None),
         (FAKE, 7, "LLVM ERROR: inconsistency"),

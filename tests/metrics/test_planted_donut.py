@@ -90,7 +90,7 @@ def fill(images: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("plant", "expected"),
+    "plant, expected",
     [
         (plant_means, 1.0),
         (plant_nearest_of_each, 1.0),
@@ -132,7 +132,7 @@ def share(outputs: np.ndarray) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("plant", "low", "high"),
+    "plant, low, high",
     [
         (plant_means, 0.2, 0.3),
         (plant_random_weights, 0.2, 0.3),

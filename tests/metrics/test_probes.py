@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pytest import approx
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_predict
@@ -62,14 +63,14 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
         "probe_r2_id": r2_score(truth, out_of_fold),
         "probe_r2_ood": r2_score(TARGETS[IS_OOD], transferred),
     }
-    assert scores == pytest.approx(expected, abs=1e-6)
+    assert scores == approx(expected, abs=1e-6)
 
 
 def test_units_of_factors_change_nothing() -> None:
     """Though one penalty serves all factors."""
     noise = 20 * make_noise(100)
     lopsided = make_linear(100) + noise * (1 + TARGETS[:, :1])
-    expected = pytest.approx(probe(lopsided))
+    expected = approx(probe(lopsided))
 
     assert probe(lopsided, TARGETS * [1, 1e-3]) == expected
 
@@ -132,7 +133,7 @@ def test_participation_equals_the_definition(units, points, rng) -> None:
     expected = weights.sum() ** 2 / (weights**2).sum()
     ratio = participate(1e-3 * stage + 1, points)
 
-    assert ratio == pytest.approx(expected, rel=1e-3)
+    assert ratio == approx(expected, rel=1e-3)
 
 
 def test_effective_rank_of_known_weights() -> None:

@@ -115,7 +115,7 @@ def test_correlation_of_planted_errors(rng) -> None:
 
 
 @pytest.mark.parametrize(
-    ("errors", "distances"),
+    "errors, distances",
     [
         ([1, 1, 1], [1, 2, 3]),
         ([1, 2, 3], [1, 1, 1]),

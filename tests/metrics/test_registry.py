@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("untraced")
 
 
 @pytest.mark.parametrize(
-    ("name", "limits"),
+    "name, limits",
     [
         ("factorization", Limits(0.5, 1.0)),
         ("sharing_far_r2_centered", Limits(high=1.0)),
@@ -113,7 +113,7 @@ def test_runs_record_what_users_declare() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "word"),
+    "name, settings, word",
     [
         ("log_volume_sd", {}, "already"),
         ("Upper", {}, "small letters"),
@@ -181,7 +181,7 @@ def fail(_) -> float:
 
 
 @pytest.mark.parametrize(
-    ("per", "function", "words"),
+    "per, function, words",
     [
         ("stage", fail, "KeyError: 'nothing'"),
         ("stage", lambda stage: "high", "got str"),
@@ -215,8 +215,11 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
 
 
 @pytest.mark.parametrize(
-    ("value", "kept", "words"),
-    [(np.nan, None, "not finite"), (1.5, 1.5, "range [0, 1]")],
+    "value, kept, words",
+    [
+        (np.nan, None, "not finite"),
+        (1.5, 1.5, "range [0, 1]"),
+    ],
 )
 def test_numbers_outside_of_the_range_are_noted(
     value, kept, words, make_study, capsys

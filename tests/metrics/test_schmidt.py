@@ -100,7 +100,7 @@ def test_r2_of_parts_equals_least_squares(rng) -> None:
 
 
 @pytest.mark.parametrize(
-    ("images", "truth", "expected"),
+    "images, truth, expected",
     [
         (0.2 * BUMPS + 0.5, BUMPS, 1.0),
         (PLUSES, BUMPS, 0.0),  # its peak is where the bump has it
@@ -138,8 +138,11 @@ def test_values_equal_the_definition(sizes) -> None:
 @pytest.mark.parametrize("scale", [1e-200, 1e6])
 @pytest.mark.parametrize("width", [0.0, 1.5])
 @pytest.mark.parametrize(
-    ("name", "rank"),
-    [("conjunctive", 1), ("factorized", 2)],
+    "name, rank",
+    [
+        ("conjunctive", 1),
+        ("factorized", 2),
+    ],
 )
 def test_planted_ranks(name, rank, width, scale) -> None:
     grid = make_grid(7, 6).astype(float)

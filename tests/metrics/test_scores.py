@@ -114,8 +114,12 @@ def test_ssim_equals_its_definition(rng) -> None:
 
 
 @pytest.mark.parametrize(
-    ("contrast", "expected"),
-    [(1, 0), (0, 1), (0.5, 0.25)],
+    "contrast, expected",
+    [
+        (1, 0),
+        (0, 1),
+        (0.5, 0.25),
+    ],
 )
 def test_relative_mse(contrast, expected, polarity) -> None:
     bumps = np.stack([make_bump(3, 8), make_bump(5, 5)])
@@ -145,7 +149,7 @@ STRIPE[:, 4] = 1
 
 
 @pytest.mark.parametrize(
-    ("bright", "position", "error", "is_right"),
+    "bright, position, error, is_right",
     [
         (make_bump(2, 9), (2, 9), 0, True),
         # Swapped axes are wrong.
@@ -173,8 +177,12 @@ def test_positions(bright, position, error, is_right, polarity) -> None:
 
 
 @pytest.mark.parametrize(
-    ("height", "is_plus", "hits"),
-    [(1.0, False, 1), (1e-9, False, 0), (1.0, True, 0)],
+    "height, is_plus, hits",
+    [
+        (1.0, False, 1),
+        (1e-9, False, 0),
+        (1.0, True, 0),
+    ],
 )
 def test_hits(height, is_plus, hits) -> None:
     """The published accuracy counts bumps of height 1e-9, and pluses."""
@@ -207,7 +215,7 @@ def make_dots(column: int, between: float = 0.0) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("image", "count"),
+    "image, count",
     [
         (TWO, 2),
         (0.2 * TWO, 2),  # faint, as many superpositions are

@@ -119,7 +119,13 @@ def tell_types(*maps: np.ndarray) -> float | None:
     return summarize_tuning(tuning)["product_less_sum"]
 
 
-@pytest.mark.parametrize(("level", "sign"), [(0.0, 1.0), (-0.5, -1.0)])
+@pytest.mark.parametrize(
+    "level, sign",
+    [
+        (0.0, 1.0),
+        (-0.5, -1.0),
+    ],
+)
 @pytest.mark.parametrize("center", [(14, 14), (3, 20), (0, 0)])
 @pytest.mark.parametrize("width", [0.5, 2.0, 8.0])
 def test_products_and_sums_of_any_width_are_told_apart(
@@ -138,8 +144,11 @@ def test_products_and_sums_of_any_width_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    ("combine", "expected"),
-    [(np.multiply.outer, 1), (np.add.outer, -1)],
+    "combine, expected",
+    [
+        (np.multiply.outer, 1),
+        (np.add.outer, -1),
+    ],
 )
 def test_noise_units_do_not_count(combine, expected, rng) -> None:
     """One of them moved the mean additive share from 1 to .73."""

@@ -58,7 +58,7 @@ def make_several() -> keras.Model:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    "make, words",
     (
         (lambda: lambda f: render(f)[:1], "row for each"),
         (lambda: lambda f: render(f) * 1j, "real"),
@@ -109,7 +109,7 @@ def test_files_of_other_forms(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "change, words",
     (
         (lambda x: 14 * x - 7, "logits?"),
         (lambda x: 2 * x - 1, "-1 to 1?"),

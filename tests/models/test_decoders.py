@@ -98,8 +98,14 @@ def test_patches_of_pixels_are_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "patch"),
-    [(12, 1), (28, 1), (32, 2), (64, 4), (60, 3)],
+    "side, patch",
+    [
+        (12, 1),
+        (28, 1),
+        (32, 2),
+        (64, 4),
+        (60, 3),
+    ],
 )
 def test_a_patch_leaves_few_tokens(side, patch) -> None:
     flags = [f"--grid_size={side}", "--region=none", "--model=transformer"]
@@ -216,7 +222,7 @@ def compose_slowly(method: str, x: list, masks: list) -> float:
 
 
 @pytest.mark.parametrize(
-    ("method", "num_masks", "rank"),
+    "method, num_masks, rank",
     [
         ("additive", 0, 1),
         ("product", 0, 1),

@@ -87,8 +87,11 @@ def test_bump_against_numpy(sigma) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "sigma"),
-    [([], 1.5), (["--code_width=3"], 3.0)],
+    "flags, sigma",
+    [
+        ([], 1.5),
+        (["--code_width=3"], 3.0),
+    ],
 )
 def test_bump_code_is_as_wide_as_the_image_or_code_width(flags, sigma) -> None:
     config = parse_config(["--sigma=1.5", *flags])
@@ -132,7 +135,7 @@ def test_positional_against_numpy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scaled_to", "expected"),
+    "scaled_to, expected",
     [
         ("signed", [[-1, -1, -1], [1, 1, 0.75]]),
         ("unit", [[0, 0, 0], [1, 1, 0.875]]),

@@ -136,7 +136,7 @@ def test_saved_layer_is_pruned_still(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "x", "angle"),
+    "axes, x, angle",
     [
         ("find", AXES, ()),
         ("x:none,angle:rows", (), ("rows",)),
@@ -191,7 +191,7 @@ def compute_gradient(penalty, weight: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("kind", "basis", "define", "shape"),
+    "kind, basis, define, shape",
     [
         (EntropyRegularizer, {}, compute_entropy_slowly, (3, 4)),
         (VarianceRegularizer, {}, compute_raw_variance, (3, 2, 5)),
@@ -243,8 +243,11 @@ def test_entropy_of_known_rows_of_any_scale(rng) -> None:
 
 
 @pytest.mark.parametrize(
-    ("basis", "define"),
-    [("raw", compute_raw_variance), ("unit", compute_unit_variance)],
+    "basis, define",
+    [
+        ("raw", compute_raw_variance),
+        ("unit", compute_unit_variance),
+    ],
 )
 def test_variance_keeps_digits_near_constant_vectors(basis, define) -> None:
     penalty = VarianceRegularizer(1.0, basis)

@@ -73,7 +73,7 @@ def test_flags_of_another_version(flag, run_copy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "word"),
+    "change, word",
     [
         (lambda weight: weight + 1e-4, "not the model that metrics.json"),
         (lambda weight: weight * np.nan, "not finite"),
@@ -170,7 +170,7 @@ MARSHALED = {
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "config", "word"),
+    "module, name, config, word",
     [
         ("evil_part", "Evil", {}, "damaged"),
         ("builtins", "exec", {}, "damaged"),

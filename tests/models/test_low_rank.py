@@ -68,7 +68,7 @@ def test_matrices_equal_loop_whatever_the_length_of_vectors(scale) -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "dtype"),
+    "index, dtype",
     [
         ([np.nan, -1.0, 5.0, 1e30, -np.inf, 0.0], "float32"),
         ([-1, 5, -5, 2**31 - 1, -(2**31), 0], "int32"),

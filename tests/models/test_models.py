@@ -32,7 +32,7 @@ def make(*flags: str) -> keras.Model:
 
 
 @pytest.mark.parametrize(
-    ("flags", "weights"),
+    "flags, weights",
     [
         (["--encoding=bump", "--depth=2"], 307_457),
         (["--encoding=bump", "--depth=4"], 381_313),
@@ -86,7 +86,7 @@ def test_output_is_float32_under_mixed_precision() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    "flags, message",
     [
         (["--grid_size=30"], "--grid_size must be a multiple of 4"),
         (["--depth=1"], "--depth must be at least 2 for the model cnn"),

@@ -28,7 +28,11 @@ def make_decoder(dtype: Any = torch.float32) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "inputs"), [(torch.float32, "values"), (torch.float64, "unit")]
+    "dtype, inputs",
+    [
+        (torch.float32, "values"),
+        (torch.float64, "unit"),
+    ],
 )
 def test_geometry_is_exact(dtype, inputs) -> None:
     module = make_decoder(dtype)

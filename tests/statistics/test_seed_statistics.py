@@ -43,7 +43,7 @@ def compute_student(values: list[float]) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("limits", "values"),
+    "limits, values",
     [
         (CORRELATION, [-1.0, -0.8, 0.6]),
         (POSITIVE, [0.0, 0.9, 0.02]),
@@ -127,8 +127,13 @@ def test_geometric_mean() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wins", "count", "is_more_than_half"),
-    [(5, 5, True), (4, 5, False), (9, 10, True), (8, 10, False)],
+    "wins, count, is_more_than_half",
+    [
+        (5, 5, True),
+        (4, 5, False),
+        (9, 10, True),
+        (8, 10, False),
+    ],
 )
 def test_shares(wins: int, count: int, is_more_than_half: bool) -> None:
     share = estimate_share({seed: float(seed < wins) for seed in range(count)})
@@ -219,8 +224,11 @@ def test_differences_of_no_spread_have_no_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "expected"),
-    [("first", [[1, 2], [1, 3]]), ("all", [[1, 2], [1, 3], [2, 3]])],
+    "pairs, expected",
+    [
+        ("first", [[1, 2], [1, 3]]),
+        ("all", [[1, 2], [1, 3], [2, 3]]),
+    ],
 )
 def test_compared_settings(pairs: str, expected: list) -> None:
     rows = [(depth, 0, "mse", 1.0) for depth in (1, 2, 3)]
@@ -230,7 +238,7 @@ def test_compared_settings(pairs: str, expected: list) -> None:
 
 
 @pytest.mark.parametrize(
-    ("p_values", "adjusted"),
+    "p_values, adjusted",
     [
         # Sorted: 0.01 x 4, 0.02 x 3, 0.03 x 2 (raised to 0.06), 0.5 x 1.
         ([0.03, None, 0.5, 0.01, 0.02], [0.06, None, 0.5, 0.04, 0.06]),
@@ -268,7 +276,7 @@ def test_a_flag_is_named_though_others_together_tell_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "label"),
+    "setting, label",
     [
         ({}, "all"),
         ({"rate": 0.0}, "rate 0"),

@@ -26,7 +26,7 @@ GARBAGE = bytes(range(256))
 
 
 @pytest.mark.parametrize(
-    ("read", "content"),
+    "read, content",
     [
         (read_json, b""),
         (read_json, b"{"),

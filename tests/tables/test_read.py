@@ -298,7 +298,7 @@ def test_a_damaged_history_loses_no_run(
 
 
 @pytest.mark.parametrize(
-    ("change", "place"),
+    "change, place",
     [
         ({"ood": {"mse": "0.01"}}, "ood/mse"),
         ({"layers": {"code": {"probe": "1"}}}, "layers/code/probe"),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from pytest import approx
 
 from reproduction.claims import (
     c01_codes_do_not_compose,
@@ -111,7 +112,7 @@ SYMPTOMS = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "numbers", "control", "answers"), SYMPTOMS)
+@pytest.mark.parametrize("claim, numbers, control, answers", SYMPTOMS)
 def test_symptoms(
     claim: Any,
     numbers: dict,
@@ -175,7 +176,7 @@ def test_penalties_that_compose_in_order() -> None:
     assert ask(c11_forced_rendering, evidence, CORNER) == ("yes", "yes")
     assert {row.holds for row in rows.values()} == {"yes"}
     step = rows["none over entropy"].number.mean
-    assert step == pytest.approx(math.log10(3), abs=1e-3)
+    assert step == approx(math.log10(3), abs=1e-3)
 
 
 def test_a_rank_of_one_that_composes_in_no_seed() -> None:
@@ -218,18 +219,18 @@ def test_differences_of_other_seeds_have_intervals_of_welch(
     difference = subtract(first, second, "mean", is_paired=False)
 
     low, high = test.confidence_interval()
-    assert difference.low == pytest.approx(low)
-    assert difference.high == pytest.approx(high)
+    assert difference.low == approx(low)
+    assert difference.high == approx(high)
 
 
 def test_a_share_of_all_seeds_has_a_lower_end() -> None:
     share = estimate(pd.Series([1.0] * 10), "share")
 
-    assert share.low == pytest.approx(0.05 ** (1 / 10))
+    assert share.low == approx(0.05 ** (1 / 10))
 
 
 @pytest.mark.parametrize(
-    ("bound", "answer"),
+    "bound, answer",
     [
         ("< 0", "no"),
         ("< 1", "open"),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from pytest import approx
 
 from reproduction.claims.judge import estimate
 from reproduction.decoders import cells
@@ -51,7 +52,7 @@ def judge(runs: list[Any]) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("ood_r2", "unfitted", "answer"),
+    "ood_r2, unfitted, answer",
     [
         (GOOD, 0, "yes"),
         ([0.40, 0.42, 0.41], 0, "no"),
@@ -76,7 +77,7 @@ def test_a_decoder_composes_above_predictors(
     assert row["fitted"] == len(fitted)
     assert row["predictor"] == "additive"
     assert row["predictor_r2"] == 0.5
-    assert [row["r2"], row["low"], row["high"]] == pytest.approx(
+    assert [row["r2"], row["low"], row["high"]] == approx(
         [number.mean, number.low, number.high],
         nan_ok=True,
     )
@@ -99,7 +100,7 @@ def test_r2_follows_from_errors_where_it_was_not_recorded() -> None:
 
     row = judge(runs).iloc[0]
 
-    assert row["r2"] == pytest.approx(np.mean(GOOD))
+    assert row["r2"] == approx(np.mean(GOOD))
     assert row["fitted"] == 3
 
 
@@ -142,7 +143,7 @@ def test_families() -> None:
 
     rows = families.set_index("family")
     # A mean over both splits at each seed.
-    assert rows.loc["sprites", "r2"] == pytest.approx(np.mean([GOOD, poor]))
+    assert rows.loc["sprites", "r2"] == approx(np.mean([GOOD, poor]))
     assert rows.loc["sprites", "composing"] == 1
     assert rows.loc["sprites", "splits"] == 2
     assert rows.loc[cells.UNDETERMINED, "composing"] == 1

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from pytest import approx
 
 from reproduction.thresholds import command
 from reproduction.thresholds.command import TOLERANCE, find_threshold
@@ -34,7 +35,7 @@ def make_case(kind: str, *flags: str) -> command.Case:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "largest", "least", "counts"),
+    "threshold, largest, least, counts",
     [
         (0, 4096, 0, [0]),
         (1, 4096, 0, [0, 16, 8, 4, 2, 1]),
@@ -101,7 +102,14 @@ def test_all_stripes_and_bumps_outside_of_the_corner() -> None:
     assert splits.is_ood.sum() == 64
 
 
-@pytest.mark.parametrize(("count", "steps"), [(2, 40), (50, 63), (90, 113)])
+@pytest.mark.parametrize(
+    "count, steps",
+    [
+        (2, 40),
+        (50, 63),
+        (90, 113),
+    ],
+)
 def test_passes_ask_for_steps_in_proportion_to_examples(
     count: int,
     steps: int,
@@ -112,8 +120,11 @@ def test_passes_ask_for_steps_in_proportion_to_examples(
 
 
 @pytest.mark.parametrize(
-    ("criterion", "missed"),
-    [("position_accuracy", 0.49), ("relative_mse", 0.6)],
+    "criterion, missed",
+    [
+        ("position_accuracy", 0.49),
+        ("relative_mse", 0.6),
+    ],
 )
 def test_a_search_has_a_row(criterion: str, missed: float) -> None:
     case = make_case("bumps", f"--criterion={criterion}", "--target=.5")
@@ -239,8 +250,8 @@ def test_a_planted_exponent_is_recovered(exponent: int) -> None:
     means, law = fit_law(plant(exponent))
 
     assert [mean.size for mean in means] == SIZES
-    assert law.slope == pytest.approx(exponent)
-    assert law.constant == pytest.approx(2)
+    assert law.slope == approx(exponent)
+    assert law.constant == approx(2)
 
 
 def test_the_figure_has_points_means_law_and_guides() -> None:
@@ -254,4 +265,4 @@ def test_the_figure_has_points_means_law_and_guides() -> None:
     for line in lines:
         x, y = np.log(line.get_xydata()).T
         slopes.append(np.polyfit(x, y, 1)[0])
-    assert slopes == pytest.approx([2, 1, 3])
+    assert slopes == approx([2, 1, 3])
