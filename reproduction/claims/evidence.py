@@ -42,11 +42,13 @@ class Evidence:
         studies: Searches for the least number of examples that reach a target,
             as tables by the name of their study.
         notes: What was left out, and why.
+        any_seed: True to select runs of all seeds, not those that claims name.
     """
 
     results: Results = Results()
     studies: Mapping[str, DataFrame] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    any_seed: bool = False
 
     @functools.cached_property
     def runs(self) -> DataFrame:
@@ -72,6 +74,8 @@ class Evidence:
         names = runs[NAMES]  # copies of all flags would take seconds
         is_asked = np.ones(len(runs), bool)
         for name, value in flags.items():
+            if name == "seed" and self.any_seed:
+                continue
             if name not in runs:
                 return names.iloc[:0]
             if isinstance(value, range | tuple):
@@ -87,6 +91,8 @@ class Evidence:
             ValueError: If two of the runs have the same seed.
         """
         runs = self.match(**flags)
+        if self.any_seed:
+            runs = runs.drop_duplicates("seed")
         if runs["seed"].duplicated().any():
             studies = ", ".join(sorted(runs["study"].unique()))
             raise ValueError(f"runs of several settings match: {studies}")
@@ -162,11 +168,12 @@ class Evidence:
         return runs[placed.to_numpy()]
 
 
-def read_evidence(patterns: Sequence[str]) -> Evidence:
+def read_evidence(patterns: Sequence[str], any_seed: bool = False) -> Evidence:
     """Reads all finished runs and threshold studies that patterns match.
 
     Args:
         patterns: Folders, at any depth, and packed files.
+        any_seed: True to select runs of all seeds, not those that claims name.
 
     Raises:
         ConfigError: If a pattern matches nothing.
@@ -179,7 +186,7 @@ def read_evidence(patterns: Sequence[str]) -> Evidence:
             studies[folder.name] = read_searches(folder / SEARCHES)
         except RunError as error:
             notes.append(f"{folder.name} cannot be read: {error}")
-    return Evidence(results, studies, notes)
+    return Evidence(results, studies, notes, any_seed)
 
 
 def read_some_evidence(runs: str) -> Evidence:
