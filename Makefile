@@ -18,14 +18,16 @@ lint:
 	.venv/bin/lint-imports
 	.venv/bin/mypy
 
-# Reports of published models, which the site shows as they are.
-EXPLORERS := $(addprefix docs/live/,donut stripes sprites)
-MODELS := saved_models/published
-docs/live/donut: RUNS := paper/donut paper/low_rank
-docs/live/stripes: RUNS := paper/stripes paper/stripes_and_bumps
-docs/live/sprites: RUNS := sprites/cnn/montero_range sprites/acting/montero_range
+# Explorers of published models, which the site shows as they are.
+EXPLORERS := $(addprefix docs/live/,donut.html stripes.html sprites.html)
+docs/live/donut.html: MODELS := paper/donut paper/low_rank
+docs/live/stripes.html: MODELS := paper/stripes paper/stripes_and_bumps
+docs/live/sprites.html: MODELS := sprites/cnn/montero_range sprites/acting/montero_range
 $(EXPLORERS):
-	.venv/bin/tfcomp analyze $(addprefix $(MODELS)/,$(RUNS)) --sections=explorer --output=$@
+	mkdir -p $(@D)
+	.venv/bin/python -c 'import sys, tfcomp; \
+	  first, *others = map(tfcomp.load_published, sys.argv[2:]); \
+	  first.explore(*others).write(sys.argv[1])' $@ $(MODELS)
 
 # Builds the site with them.
 site: $(EXPLORERS)
