@@ -65,7 +65,7 @@ def list_flags() -> Iterator[str]:
         module = importlib.import_module(f"tfcomp.{command}")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            module.main([command, "--help"])
+            module.main([command, "--helpfull"])
         text = printed.getvalue()
         for line in re.findall(r"^  (--\w+=.*)", text, re.MULTILINE):
             yield f"{command} {line}"
