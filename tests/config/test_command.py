@@ -304,7 +304,10 @@ def test_no_request_to_stop_is_lost(
         for _ in range(count):  # `timeout` sends two
             process.send_signal(number)
         printed, errors = process.communicate(timeout=10)
-    assert process.returncode == 128 + number
+    statuses = {128 + number}
+    if count == 2:  # Python, which has no handlers at its very end, dies of it
+        statuses.add(-number)
+    assert process.returncode in statuses
     assert errors == ""
     assert "closed" in printed or case != "clean-up"
     assert not list(tmp_path.iterdir())
