@@ -5,6 +5,7 @@ Figures 4e, 4f and 15.
 downstream layers"
 """
 
+import functools
 from collections.abc import Iterator
 
 import pandas as pd
@@ -41,7 +42,14 @@ def rise(
     when: str = "end",
     name: str = "product_less_sum",
 ) -> pd.Series:
-    """Reads a number at the last hidden stage less that at the first."""
+    """Reads a number at the last hidden stage less that at the first.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+        name: The number at each stage.
+    """
     stages = evidence.stages(runs, name, when)
     hidden = stages.drop(columns=["code", "image"])
     return hidden.iloc[:, -1] - hidden["stage_0"]
@@ -55,17 +63,12 @@ def lose_stripes(
     return -of_x - rise(evidence, runs, when, "stripe_y_share")
 
 
-def gain_bumps(
-    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
-) -> pd.Series:
-    """Reads the share of bumps, last hidden stage less the first."""
-    return rise(evidence, runs, when, "bump_share")
-
-
 QUANTITIES = {
     "product less sum units, last less first hidden": rise,
     "stripes among live units, first less last hidden": lose_stripes,
-    "bumps among live units, last less first hidden": gain_bumps,
+    "bumps among live units, last less first hidden": functools.partial(
+        rise, name="bump_share"
+    ),
 }
 
 
