@@ -12,7 +12,7 @@ import pandas as pd
 
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, judge_symptom
+from reproduction.claims.networks import DONUTS, Reader, judge_symptom
 from tfcomp.statistics.limits import CORRELATION, REAL
 
 SEEDS = range(300, 310)
@@ -75,7 +75,7 @@ def read_trend(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
     return stages.T.corrwith(order, method="spearman")
 
 
-QUANTITIES = {
+QUANTITIES: dict[str, Reader] = {
     "|log V - ID median|, OOD less ID, late stages": read_late,
     "this deviation per contrast, late stages": functools.partial(
         read_late, name=PER_CONTRAST

@@ -31,8 +31,8 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     for quantity, read in QUANTITIES.items():
         if read is read_trend:
             continue
-        alone_warp = read(evidence, alone)
-        striped_warp = read(evidence, striped)
+        alone_warp = read(evidence, alone, "end")
+        striped_warp = read(evidence, striped, "end")
         yield judge_number(
             part="difference",
             quantity=quantity,

@@ -13,7 +13,7 @@ import pandas as pd
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import ALL, UNTRAINED, Row
 from reproduction.claims.judge import judge as judge_number
-from reproduction.claims.networks import ALL_SEEDS, SHORT, STRIPES
+from reproduction.claims.networks import ALL_SEEDS, SHORT, STRIPES, Reader
 
 SEEDS = range(300, 320)
 COUNTS = (0, 10, 50, 100)
@@ -63,7 +63,7 @@ def lose_stripes(
     return -of_x - rise(evidence, runs, when, "stripe_y_share")
 
 
-QUANTITIES = {
+QUANTITIES: dict[str, Reader] = {
     "product less sum units, last less first hidden": rise,
     "stripes among live units, first less last hidden": lose_stripes,
     "bumps among live units, last less first hidden": functools.partial(
@@ -84,11 +84,11 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             yield judge_number(
                 part=f"{count} bumps",
                 quantity=quantity,
-                values=read(evidence, placed),
+                values=read(evidence, placed, "end"),
                 bound="> 0",
                 tried=len(runs),
                 controls={
-                    ALL: read(evidence, trained),
+                    ALL: read(evidence, trained, "end"),
                     UNTRAINED: read(evidence, placed, "start"),
                 },
                 shown=count == 50 and read is rise,
