@@ -5,15 +5,15 @@ Figures 2e and 2f, section 3.4.
 the OOD region"
 """
 
+import functools
 from collections.abc import Iterator
-from typing import Any
 
 import pandas as pd
 
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, judge_symptom
-from tfcomp.statistics.limits import CORRELATION
+from reproduction.claims.networks import DONUTS, Reader, judge_symptom
+from tfcomp.statistics.limits import CORRELATION, REAL
 
 SEEDS = range(300, 310)
 NAME = "log_volume_median_deviation"
@@ -62,13 +62,6 @@ def read_late(
     return stages.iloc[:, late:].mean(axis=1)
 
 
-def read_per_contrast(
-    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
-) -> pd.Series:
-    """Reads the same of log-volumes per contrast."""
-    return read_late(evidence, runs, when, PER_CONTRAST)
-
-
 def read_trend(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
     """Reads the rank correlation of warp and stage.
 
@@ -82,31 +75,27 @@ def read_trend(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
     return stages.T.corrwith(order, method="spearman")
 
 
+QUANTITIES: dict[str, Reader] = {
+    "|log V - ID median|, OOD less ID, late stages": read_late,
+    "this deviation per contrast, late stages": functools.partial(
+        read_late, name=PER_CONTRAST
+    ),
+    "this deviation, rank correlation with the stage": read_trend,
+}
+
+
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     for code, flags in DONUTS.items():
-        common: dict[str, Any] = {
-            "evidence": evidence,
-            "flags": flags,
-            "seeds": SEEDS,
-            "part": code,
-            "bound": "> 0",
-        }
-        yield judge_symptom(
-            read=read_late,
-            quantity="|log V - ID median|, OOD less ID, late stages",
-            **common,
-        )
-        yield judge_symptom(
-            read=read_trend,
-            quantity="this deviation, rank correlation with the stage",
-            limits=CORRELATION,
-            shown=False,
-            **common,
-        )
-        yield judge_symptom(
-            read=read_per_contrast,
-            quantity="this deviation per contrast, late stages",
-            shown=False,
-            **common,
-        )
+        for quantity, read in QUANTITIES.items():
+            yield judge_symptom(
+                evidence,
+                flags,
+                SEEDS,
+                read=read,
+                part=code,
+                quantity=quantity,
+                bound="> 0",
+                limits=CORRELATION if read is read_trend else REAL,
+                shown=read is read_late,
+            )

@@ -7,17 +7,13 @@ region, contrasting the models trained with just the bumps"
 
 from collections.abc import Iterator
 
-from reproduction.claims.c09_warp import read_late, read_per_contrast
+from reproduction.claims.c09_warp import QUANTITIES, read_late, read_trend
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
 from reproduction.claims.judge import judge as judge_number
 from reproduction.claims.networks import BUMPS_ALONE, LONG, STRIPES
 
 SEEDS = range(300, 400)
-QUANTITIES = {
-    "|log V - ID median|, OOD less ID, late stages": read_late,
-    "this deviation per contrast, late stages": read_per_contrast,
-}
 NOTE = """
 Networks with bumps alone less networks with stripes and 50 bumps, at equal
 seeds and steps. Fading is not excluded (C9), and these networks do not
@@ -33,8 +29,10 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     runs = evidence.select(**BUMPS_ALONE, **precision, seed=SEEDS)
     alone = evidence.fitted(runs)
     for quantity, read in QUANTITIES.items():
-        alone_warp = read(evidence, alone)
-        striped_warp = read(evidence, striped)
+        if read is read_trend:
+            continue
+        alone_warp = read(evidence, alone, "end")
+        striped_warp = read(evidence, striped, "end")
         yield judge_number(
             part="difference",
             quantity=quantity,

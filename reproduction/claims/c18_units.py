@@ -5,6 +5,7 @@ Figures 4e, 4f and 15.
 downstream layers"
 """
 
+import functools
 from collections.abc import Iterator
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pandas as pd
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import ALL, UNTRAINED, Row
 from reproduction.claims.judge import judge as judge_number
-from reproduction.claims.networks import ALL_SEEDS, SHORT, STRIPES
+from reproduction.claims.networks import ALL_SEEDS, SHORT, STRIPES, Reader
 
 SEEDS = range(300, 320)
 COUNTS = (0, 10, 50, 100)
@@ -41,7 +42,14 @@ def rise(
     when: str = "end",
     name: str = "product_less_sum",
 ) -> pd.Series:
-    """Reads a number at the last hidden stage less that at the first."""
+    """Reads a number at the last hidden stage less that at the first.
+
+    Args:
+        evidence: The runs and their numbers.
+        runs: The runs that are read.
+        when: `start` for the untrained networks, or `end`.
+        name: The number at each stage.
+    """
     stages = evidence.stages(runs, name, when)
     hidden = stages.drop(columns=["code", "image"])
     return hidden.iloc[:, -1] - hidden["stage_0"]
@@ -55,17 +63,12 @@ def lose_stripes(
     return -of_x - rise(evidence, runs, when, "stripe_y_share")
 
 
-def gain_bumps(
-    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
-) -> pd.Series:
-    """Reads the share of bumps, last hidden stage less the first."""
-    return rise(evidence, runs, when, "bump_share")
-
-
-QUANTITIES = {
+QUANTITIES: dict[str, Reader] = {
     "product less sum units, last less first hidden": rise,
     "stripes among live units, first less last hidden": lose_stripes,
-    "bumps among live units, last less first hidden": gain_bumps,
+    "bumps among live units, last less first hidden": functools.partial(
+        rise, name="bump_share"
+    ),
 }
 
 
@@ -81,11 +84,11 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             yield judge_number(
                 part=f"{count} bumps",
                 quantity=quantity,
-                values=read(evidence, placed),
+                values=read(evidence, placed, "end"),
                 bound="> 0",
                 tried=len(runs),
                 controls={
-                    ALL: read(evidence, trained),
+                    ALL: read(evidence, trained, "end"),
                     UNTRAINED: read(evidence, placed, "start"),
                 },
                 shown=count == 50 and read is rise,

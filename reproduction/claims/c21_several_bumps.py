@@ -9,16 +9,17 @@ from collections.abc import Iterator
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
 from reproduction.claims.networks import DONUTS, judge_symptom, read_score
-from tfcomp.metrics.scores import PEAK_HEIGHTS
 from tfcomp.statistics.limits import SHARE
 
 SEEDS = range(300, 310)
+# In heights of a bump, as `multiple_peaks_by_height_ood` has them.
+HEIGHTS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 SEVERAL = "OOD images with two peaks or more"
 NAMES = {
     SEVERAL: "multiple_peaks_ood",
     "OOD images without any peak": "no_peak_ood",
 }
-for place, height in enumerate(PEAK_HEIGHTS):
+for place, height in enumerate(HEIGHTS):
     NAMES[f"{SEVERAL}, above {height}"] = (
         f"multiple_peaks_by_height_ood/{place}"
     )
