@@ -96,7 +96,12 @@ def coverage_table(
         ConfigError: If the tables have no such score or flag, or no coverage,
             or if there is no bound.
     """
-    collected = _collect(runs, numbers, name, by)
+    collected = _collect(
+        runs,
+        numbers,
+        name,
+        by,
+    )
     limits = EMBEDDED.get(name) or find_limits(name)
     if bound is None:
         bound = BOUNDS.get(name.rpartition("/")[2])
@@ -115,11 +120,23 @@ def coverage_table(
             row = _average(values, limits)
             for column in ("determined", "additive", "nearest"):
                 row[column] = average_all(seeds[column])
-            places.append({"line": line, "coverage": coverage, **row})
-        answers = _find_answers(levels, limits, bound)
+            place = {
+                "line": line,
+                "coverage": coverage,
+                **row,
+            }
+            places.append(place)
+        answers = _find_answers(
+            levels,
+            limits,
+            bound,
+        )
         determined = {p["coverage"]: p["determined"] == 1 for p in places}
         answers["all_determined"] = find_least(determined)
-        answers["answer"] = _describe(answers, levels)
+        answers["answer"] = _describe(
+            answers,
+            levels,
+        )
         rows += [{**row, **answers} for row in places]
     return pd.DataFrame(rows)
 
@@ -157,7 +174,10 @@ def _find_answers(
     if count < MIN_SEEDS:
         return answers
     rng = np.random.default_rng(0)
-    draws = rng.integers(count, size=(RESAMPLES, count))
+    draws = rng.integers(
+        count,
+        size=(RESAMPLES, count),
+    )
     # The order of seeds does not matter, so few samples are different.
     samples, repeats = np.unique(
         np.sort(draws, axis=1),
@@ -170,7 +190,15 @@ def _find_answers(
         for coverage, values in levels.items():
             taken = [values[seeds[i]] for i in sample if seeds[i] in values]
             resampled[coverage] = dict(enumerate(taken))
-        results.append(find_least(_compare(resampled, limits, bound)))
+        results.append(
+            find_least(
+                _compare(
+                    resampled,
+                    limits,
+                    bound,
+                )
+            )
+        )
 
     ends = np.quantile(
         np.repeat(np.nan_to_num(results, nan=np.inf), repeats),
@@ -262,10 +290,26 @@ def plot_coverage(
         >>> figure.data["coverage"].unique().round(1).tolist()
         [0.1, 0.2, 0.4, 0.6, 0.8]
     """
-    table = coverage_table(runs, numbers, name, by=by, bound=bound)
-    seeds = _collect(runs, numbers, name, by)
+    table = coverage_table(
+        runs,
+        numbers,
+        name,
+        by=by,
+        bound=bound,
+    )
+    seeds = _collect(
+        runs,
+        numbers,
+        name,
+        by,
+    )
     with fit_width(width):
-        return draw_coverage(table, seeds, name, name.endswith(ERRORS))
+        return draw_coverage(
+            table,
+            seeds,
+            name,
+            name.endswith(ERRORS),
+        )
 
 
 def format_tables(tables: Sequence[DataFrame]) -> str:
@@ -274,7 +318,10 @@ def format_tables(tables: Sequence[DataFrame]) -> str:
     for table in tables:
         for name, rows in table.groupby("line", sort=False):
             shown = rows[SHOWN].dropna(axis="columns", how="all")
-            text = shown.to_string(index=False, float_format="{:.3g}".format)
+            text = shown.to_string(
+                index=False,
+                float_format="{:.3g}".format,
+            )
             lines += [f"{name}: {rows['answer'].iloc[0]}", text]
     return "\n".join(lines)
 
@@ -296,7 +343,12 @@ def make_exhibits(
     exhibits = []
     for name in names:
         with contextlib.suppress(ConfigError):
-            figure = plot_coverage(runs, numbers, name, by=by)
+            figure = plot_coverage(
+                runs,
+                numbers,
+                name,
+                by=by,
+            )
             rows: list[Any] = figure.data.to_dict("records")
             exhibit = Exhibit(
                 name=f"coverage_{name.replace('/', '_')}",
@@ -325,8 +377,16 @@ def _collect(
         "additive": f"references/additive/{end}",
         "nearest": f"references/nearest_id/{end}",
     }
-    settings = runs.drop(columns="region", errors="ignore")
-    rows = select_numbers(settings, numbers, name, by)
+    settings = runs.drop(
+        columns="region",
+        errors="ignore",
+    )
+    rows = select_numbers(
+        settings,
+        numbers,
+        name,
+        by,
+    )
     is_end = (numbers["when"] == END) & (numbers["subset"] == ALL)
     for column, path in paths.items():
         is_number = is_end & (numbers["name"] == path)

@@ -48,12 +48,29 @@ def cover_references(
         RunError: For unreadable data.
     """
     runs: list[Run] = []
-    for region, seed in _list_splits(coverage, num_seeds):
-        data = dataclasses.replace(config.data, region=add_seed(region, seed))
-        dataset = make_dataset(dataclasses.replace(config, data=data))
+    for region, seed in _list_splits(
+        coverage,
+        num_seeds,
+    ):
+        data = dataclasses.replace(
+            config.data,
+            region=add_seed(region, seed),
+        )
+        dataset = make_dataset(
+            dataclasses.replace(
+                config,
+                data=data,
+            )
+        )
         dataset.prepare()
-        references = score_predicted(dataset, dataset.grid_images)
-        certificates = solvable.certify_dataset(dataset, max_order=1)
+        references = score_predicted(
+            dataset,
+            dataset.grid_images,
+        )
+        certificates = solvable.certify_dataset(
+            dataset,
+            max_order=1,
+        )
         share = solvable.cover_combinations(dataset)
         metrics: dict[str, Any] = {
             "coverage": {"combinations": share},
@@ -67,7 +84,13 @@ def cover_references(
                 "relative_mse": references[name].get("ood"),
                 "r2": references[name].get("ood_r2"),
             }
-            _add_run(runs, metrics, predictor=label, region=region, seed=seed)
+            _add_run(
+                runs,
+                metrics,
+                predictor=label,
+                region=region,
+                seed=seed,
+            )
     results = Results(runs)
     return results.runs, results.numbers
 
@@ -127,16 +150,29 @@ def cover_embeddings(
     for region, seed in _list_splits(coverage, seeds):
         drawn = parse_region(add_seed(region, seed), space)
         is_ood = drawn.contains(table.points)
-        certificate = solvable.certify(classes[~is_ood], classes[is_ood], 1)
+        certificate = solvable.certify(
+            classes[~is_ood],
+            classes[is_ood],
+            1,
+        )
         certified = None
         if certificate is not None:
             certified = float(certificate.certified.mean())
         mask = is_ood[table.rows]
         for name, values in layers.items():
-            nearest = scores.rate_nearest(values, index, mask, space)
+            nearest = scores.rate_nearest(
+                values,
+                index,
+                mask,
+                space,
+            )
             metrics: dict[str, Any] = {
-                "coverage": {"combinations": float(1 - is_ood.mean())},
-                "certificate": {"1": {"certified": certified}},
+                "coverage": {
+                    "combinations": float(1 - is_ood.mean()),
+                },
+                "certificate": {
+                    "1": {"certified": certified},
+                },
                 "references": {"nearest_id": {"composed_ood": nearest}},
             }
             metrics |= additivity.measure_composition(
@@ -145,7 +181,13 @@ def cover_embeddings(
                 space.shape,
                 mask,
             )
-            _add_run(runs, metrics, layer=name, region=region, seed=seed)
+            _add_run(
+                runs,
+                metrics,
+                layer=name,
+                region=region,
+                seed=seed,
+            )
     results = Results(runs)
     return results.runs, results.numbers
 
