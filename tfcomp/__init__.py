@@ -26,8 +26,10 @@ _LAZY = {
         "ModelReport evaluate load_published load_run write_report"
     ),
     "report.representations": "evaluate_embeddings evaluate_encoder",
+    "report.coverage": "coverage_table plot_coverage",
     "report.page": "register_section",
     "report.table_plots": "plot_curves plot_scores",
+    "report.untrained_coverage": "cover_embeddings",
     "representations.readers": "Reader train_reader",
     "metrics.registry": "register_measure register_metric",
     "storage.run_folder": "list_published",

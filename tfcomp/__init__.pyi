@@ -7,6 +7,8 @@ from tfcomp.datasets.factor_table import FactorTable as FactorTable
 from tfcomp.figures.exhibits import Exhibit as Exhibit
 from tfcomp.metrics.registry import register_measure as register_measure
 from tfcomp.metrics.registry import register_metric as register_metric
+from tfcomp.report.coverage import coverage_table as coverage_table
+from tfcomp.report.coverage import plot_coverage as plot_coverage
 from tfcomp.report.model_report import ModelReport as ModelReport
 from tfcomp.report.model_report import evaluate as evaluate
 from tfcomp.report.model_report import load_published as load_published
@@ -19,6 +21,9 @@ from tfcomp.report.representations import (
 from tfcomp.report.representations import evaluate_encoder as evaluate_encoder
 from tfcomp.report.table_plots import plot_curves as plot_curves
 from tfcomp.report.table_plots import plot_scores as plot_scores
+from tfcomp.report.untrained_coverage import (
+    cover_embeddings as cover_embeddings,
+)
 from tfcomp.representations.readers import Reader as Reader
 from tfcomp.representations.readers import train_reader as train_reader
 from tfcomp.storage.run_folder import list_published as list_published

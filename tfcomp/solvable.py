@@ -6,6 +6,10 @@ For interactions of at most 1, 2 or 3 factors: the share that is determined, the
 variance of a determined sum, and the fewest further images that determine all.
 Held-out images that are equal to a training image are counted, and predictors
 without a network are scored. Nothing is trained.
+
+    tfcomp solvable sprites --coverage=random:.1,.2,.4
+
+prints this for several shares of combinations in training.
 """
 
 import json
@@ -23,14 +27,33 @@ from tfcomp.datasets import Dataset, make_dataset, notes, solvable
 from tfcomp.report.verbalize import describe_baselines
 
 SHOWN = 5  # images of a list in words
-FLAGS = {"json": (False, "Print JSON, with all images to add.")}
+FLAGS = {
+    "json": (False, "Print JSON, with all images to add."),
+    "coverage": (
+        "",
+        "Shares of combinations in training, as random:.1,.2,.4: prints what "
+        "each of them determines, in place of --region.",
+    ),
+    "seeds": (5, "With --coverage: random splits of each share."),
+}
 
 
 def solve(settings: dict[str, Any]) -> int:
     """Prints the certificates of the split that the flags describe."""
     as_json = settings.pop("json")
+    coverage = settings.pop("coverage")
+    num_seeds = settings.pop("seeds")
     config = make_config(settings)
     import_plugins(config.plugins)
+    if coverage:
+        with quiet_startup():
+            from tfcomp.report.coverage import coverage_table, format_tables
+            from tfcomp.report.untrained_coverage import cover_references
+
+            tables = cover_references(config, coverage, num_seeds)
+        print(format_tables([coverage_table(*tables)]))
+        return 0
+
     dataset = make_dataset(config)
     orders = find_orders(dataset)
     facts, note = _find_facts(dataset)

@@ -9,6 +9,10 @@ is quoted, as in --grid='region="box:x:6-22,y:0-9",corner:14'. All other flags
 of a run hold for every trial. Finished trials survive an interruption: the
 same command runs missing trials, also after seeds or values were added. With
 --shard=2/3 it runs a part of them, as one of several jobs.
+
+    tfcomp sweep donut --coverage=random:.1,.2,.4,.6,.8 --seeds=5
+
+trains with these shares of all combinations, and tells how much is enough.
 """
 
 from __future__ import annotations
@@ -48,6 +52,10 @@ def run_trials(values: dict[str, Any]) -> int:
     failures = run_missing(sweep, options)
 
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
+    for path in sorted(sweep.folder.glob("figures/coverage_*.csv")):
+        answers = {row["line"]: row["answer"] for row in read_csv(path)}
+        for line, answer in answers.items():
+            print(f"{path.stem}  {line}: {answer}")
     page = sweep.folder / "report.html"
     if page.exists():
         print(f"report  {page}")

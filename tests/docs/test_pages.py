@@ -5,6 +5,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tfcomp
@@ -68,15 +69,15 @@ def test_notebook_ran_the_code_of_its_tutorial(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "FactorTable describe_run evaluate plot_curves plot_paper plot_scores "
-    "read_runs".split(),
+    "FactorTable cover_embeddings describe_run evaluate plot_coverage "
+    "plot_curves plot_paper plot_scores read_runs".split(),
 )
 def test_examples_print_what_they_say(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     found = plot_paper if name == "plot_paper" else getattr(tfcomp, name)
-    names = {"tfcomp": tfcomp, "np": np, "plot_paper": plot_paper}
+    names = {"tfcomp": tfcomp, "np": np, "pd": pd, "plot_paper": plot_paper}
     (test,) = (
         test
         for test in doctest.DocTestFinder().find(found, name, globs=names)

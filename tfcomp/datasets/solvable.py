@@ -263,6 +263,7 @@ def _complete(codes: Array, null: Array) -> Array:
 def certify_dataset(
     dataset: Dataset,
     points: Array | None = None,
+    max_order: int = MAX_ORDER,
 ) -> dict[int, Certificate | None]:
     """Certifies combinations at the orders 1 to 3, or up to F.
 
@@ -270,6 +271,7 @@ def certify_dataset(
         dataset: Its training examples are what determines.
         points: The combinations that are judged, factor values [n, F]; by
             default all that exist.
+        max_order: The largest order.
     """
     space = dataset.space
     if points is None:
@@ -283,7 +285,8 @@ def certify_dataset(
     classes = space.to_index(points)
     certificates = {}
     for order in _list_orders(space):
-        certificates[order] = certify(train, classes, order)
+        if order <= max_order:
+            certificates[order] = certify(train, classes, order)
     return certificates
 
 
@@ -544,13 +547,14 @@ def measure_coverage(dataset: Dataset) -> dict[str, float]:
         their range in training, measured on a random part of large data.
     """
     return {
-        "combinations": _cover_combinations(dataset),
+        "combinations": cover_combinations(dataset),
         "values": _cover_values(dataset),
         "pixels": _cover_pixels(dataset),
     }
 
 
-def _cover_combinations(dataset: Dataset) -> float:
+def cover_combinations(dataset: Dataset) -> float:
+    """Measures the share of the existing combinations that training has."""
     space = dataset.space
     train = dataset.splits.train
     points = dataset.splits.all

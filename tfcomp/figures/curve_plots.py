@@ -141,6 +141,43 @@ def draw_curve_panels(
     return exhibits.finish_figure(figure, "", lambda: table)
 
 
+def draw_coverage(
+    table: pd.DataFrame,
+    seeds: pd.DataFrame,
+    ylabel: str,
+    is_log: bool,
+) -> Plot:
+    """Draws a score over the coverage of combinations in training.
+
+    Args:
+        table: A result of `tfcomp.coverage_table`.
+        seeds: A row for each run, with `label`, `coverage` and `value`.
+        ylabel: The name of the score.
+        is_log: Whether the score has a logarithmic axis.
+    """
+    figure = exhibits.make_figure((6.0, 4.0))
+    axes = figure.subplots()
+    labels = table["line"] + ": " + table["answer"]
+    points = table.assign(line=labels, x=table["coverage"])
+    lines = list(labels.unique())
+    # Splits are the same for all lines, and so are predictors.
+    first = points[points["line"] == lines[0]]
+    _draw_lines(axes, points, [*lines, ""], is_log)
+    for name, dashes in {"additive": "--", "nearest": ":"}.items():
+        if first[name].notna().any():
+            label = f"{name}, without a network"
+            axes.plot(first["x"], first[name], dashes, color="0.4", label=label)
+
+    for number, (_, runs) in enumerate(seeds.groupby("label", sort=False)):
+        color = get_line_style(number)["color"]
+        axes.plot(runs["coverage"], runs["value"], ".", color=color)
+    bound = first["bound"].iloc[0]
+    axes.axhline(bound, color="0.7", label=f"bound {bound:g}")
+    axes.axvline(first["all_determined"].iloc[0], color="0.7", ls="-.")
+    axes.set(xlabel="share of combinations in training", ylabel=ylabel)
+    return exhibits.finish_figure(figure, "", lambda: table)
+
+
 def draw_stage_panels(
     table: pd.DataFrame,
     *,

@@ -328,24 +328,8 @@ def score_references(dataset: Dataset, truth: Array) -> References:
         predictor and subset. Predictors that ignore a factor have OOD scores.
     """
     splits = dataset.splits
-    is_copy = dataset.copies.is_copy
-    subsets = {
-        "id": splits.is_id,
-        "ood": splits.is_ood,
-    }
-    if is_copy.any():
-        is_old = dataset.select_points(is_copy)
-        subsets["ood_new"] = splits.is_ood & ~is_old
-    scores = {}
-    predictions = predict_references(dataset)
-    for name, images in predictions.items():
-        scores[name] = _score(
-            dataset,
-            splits.grid,
-            images,
-            truth,
-            subsets,
-        )
+    scores = score_predicted(dataset, truth)
+    subsets = _list_subsets(dataset)
 
     del subsets["id"]
     is_ood = splits.is_ood
@@ -366,6 +350,39 @@ def score_references(dataset: Dataset, truth: Array) -> References:
         if numbers.get("ood", 1.0) > TINY:  # else no image shows the factor
             scores[name] = numbers
     return scores
+
+
+def score_predicted(dataset: Dataset, truth: Array) -> References:
+    """Scores the predictors of `predict_references`, as `score_references`.
+
+    Args:
+        dataset: Has the split.
+        truth: True images over the grid, [n, H, W, C].
+    """
+    scores = {}
+    for name, images in predict_references(dataset).items():
+        scores[name] = _score(
+            dataset,
+            dataset.splits.grid,
+            images,
+            truth,
+            _list_subsets(dataset),
+        )
+    return scores
+
+
+def _list_subsets(dataset: Dataset) -> Arrays:
+    """Lists masks of ID and OOD points, and of new ones if some are copies."""
+    splits = dataset.splits
+    is_copy = dataset.copies.is_copy
+    subsets = {
+        "id": splits.is_id,
+        "ood": splits.is_ood,
+    }
+    if is_copy.any():
+        is_old = dataset.select_points(is_copy)
+        subsets["ood_new"] = splits.is_ood & ~is_old
+    return subsets
 
 
 def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, list[Array]]]:

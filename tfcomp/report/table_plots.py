@@ -73,11 +73,11 @@ def plot_scores(
         names = [names]
     panels: dict[str, dict[str, Series]] = {}
     for name in names:
-        rows = _select(runs, numbers, name, by)
+        rows = select_numbers(runs, numbers, name, by)
         panels[name] = {}
         for label, group in rows.groupby("label", sort=False):
             by_seed = group.groupby("seed")["value"]
-            panels[name][str(label)] = by_seed.agg(_average_all)
+            panels[name][str(label)] = by_seed.agg(average_all)
     with fit_width(width):
         return draw_score_panels(panels)
 
@@ -148,7 +148,7 @@ def plot_curves(
     """
     if over not in ("stage", "epoch"):
         raise ConfigError("over", "must be among stage, epoch", over)
-    rows = _select(
+    rows = select_numbers(
         runs,
         numbers,
         name,
@@ -162,7 +162,7 @@ def plot_curves(
             "value",
             "seed",
             over,
-            _average_all,
+            average_all,
             dropna=False,
             sort=False,
         )
@@ -209,7 +209,7 @@ def average(table: DataFrame, limits: Limits) -> DataFrame:
     return means.astype(float)
 
 
-def _average_all(values: Series) -> float:
+def average_all(values: Series) -> float:
     """Returns the mean; NaN if one value is, since the rest could flatter."""
     return float(values.mean(skipna=False))
 
@@ -236,7 +236,7 @@ def _label_runs(runs: DataFrame, by: str) -> Series:
     return pd.Series(labels, index=runs.index)
 
 
-def _select(
+def select_numbers(
     runs: DataFrame,
     numbers: DataFrame,
     name: str,

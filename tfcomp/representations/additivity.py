@@ -118,6 +118,30 @@ def measure_additivity(
     return given, chance
 
 
+def measure_composition(
+    values: Array,
+    index: Array,
+    sizes: Sequence[int],
+    is_ood: Array,
+) -> Scores:
+    """Measures `composed` and `accuracy` alone, in a tenth of the time.
+
+    Args:
+        values: Embeddings [n, d], a result of `reduce_units`.
+        index: As for `measure_additivity`.
+        sizes: As for `measure_additivity`.
+        is_ood: As for `measure_additivity`.
+    """
+    layer = Layer(values, index, sizes, split_rows(is_ood))
+    moments = layer.collect()
+    scores = _compose(moments)
+    _, accuracy = _probe(layer, moments)
+    for name, hits in accuracy.items():
+        is_readable = np.isfinite(hits)
+        scores[name] = features.mean_or_none(hits[is_readable])
+    return scores
+
+
 def _center_all(moments: Sequence[Moments]) -> Moments:
     """Adds the moments of all sets, about the mean of all rows."""
     total = moments[ID] + moments[ID_TEST] + moments[OOD]

@@ -179,7 +179,7 @@ def _measure_neighbors(
     """
     scores: Scores = {
         "pair_share": _measure_pair_share(values, index, space),
-        "nearest_ood": _rate_nearest(values, index, is_ood, space),
+        "nearest_ood": rate_nearest(values, index, is_ood, space),
     }
     alignment = _align(values, index, is_ood)
     return scores | alignment
@@ -252,7 +252,7 @@ def _align(values: Array, index: Array, is_ood: Array) -> Scores:
     return summarize_alignment(gram, index[rows], every)
 
 
-def _rate_nearest(
+def rate_nearest(
     values: Array,
     index: Array,
     is_ood: Array,

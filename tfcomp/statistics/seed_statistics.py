@@ -94,8 +94,8 @@ def compute_interval(
         limits: Their range; ignored if a number is outside.
 
     Returns:
-        Both ends. None for fewer than two numbers, or if all are equal: their
-        spread is unknown.
+        Both ends. None for fewer than two numbers, or if all are equal, also up
+        to rounding at an end of the range: their spread is unknown.
     """
     sample = np.asarray(values, float)  # [n]
     count = len(sample)
@@ -105,6 +105,8 @@ def compute_interval(
 
     limits = limits.widen(sample.tolist())
     mean = sample.mean()
+    if math.isinf(limits.link(mean)):
+        return None  # all are at an end of the range, but for rounding
     deviation = sample.std(ddof=1)
     error = deviation / math.sqrt(count)
     quantile = stdtrit(count - 1, 0.975)

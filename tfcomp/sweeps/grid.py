@@ -18,6 +18,7 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.settings import Settings, non_negative, setting
+from tfcomp.datasets.coverage import add_seed
 from tfcomp.datasets.notes import list_notes
 from tfcomp.metrics.registry import adopt_metrics
 from tfcomp.models.registry import check_config, describe_unused
@@ -243,8 +244,12 @@ def make_trials(
             notes[unused] = None
         version = compute_code_version(config.plugins)
         for seed in seeds:
+            data = config.data
+            if flags.get("coverage"):
+                region = add_seed(data.region, seed)
+                data = dataclasses.replace(data, region=region)
             training = dataclasses.replace(config.training, seed=seed)
-            run = dataclasses.replace(config, training=training)
+            run = dataclasses.replace(config, data=data, training=training)
             digest = compute_hash(run, version)[:HASH_DIGITS]
             name = existing.get(digest)
             if not name:
@@ -321,4 +326,9 @@ class SweepSettings(SeedSettings):
         "Settings that paired.csv compares: first is the first setting of the "
         "grid with each other one, all is every pair.",
         choices=("first", "all"),
+    )
+    coverage: str = setting(
+        "",
+        "Shares of combinations in training, as random:.1,.2,.4: every "
+        "setting is trained with each of them, in place of --region.",
     )

@@ -20,7 +20,7 @@ from tfcomp.figures.exhibits import Exhibit, Plot, save_exhibit, use_own_style
 from tfcomp.figures.image_files import read_preview
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.registry import find_limits, list_leading
-from tfcomp.report import score_table
+from tfcomp.report import coverage, score_table
 from tfcomp.report.page import Answer, Section, render_page
 from tfcomp.report.score_table import ScoredRun, read_scored
 from tfcomp.report.table_plots import plot_curves, plot_scores
@@ -41,6 +41,7 @@ PAGE = "report.html"
 EVENTS_FILE = "events.out.tfevents.0.hparams"
 CURVES = ("train/loss", "id/relative_mse", "ood/relative_mse")
 MAX_ROWS = 8  # of outputs
+COVERED = ("ood/r2", "ood/relative_mse", "ood/position_accuracy")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class SweepNumbers:
         runs: Their errors.
         summary: For each setting and score: mean, sd, low, high, n.
         paired: Pairs of settings at equal seeds.
+        has_coverage: Whether the page shows scores by coverage.
     """
 
     trials: Sequence[Trial]
@@ -62,6 +64,7 @@ class SweepNumbers:
     runs: Sequence[ScoredRun]
     summary: pd.DataFrame
     paired: pd.DataFrame
+    has_coverage: bool = False
 
     @property
     def paths(self) -> list[str]:
@@ -74,12 +77,17 @@ class SweepNumbers:
         return paths
 
 
-def compute_numbers(trials: Sequence[Trial], pairs: str) -> SweepNumbers:
+def compute_numbers(
+    trials: Sequence[Trial],
+    pairs: str,
+    has_coverage: bool = False,
+) -> SweepNumbers:
     """Computes all statistics of the finished trials of a sweep.
 
     Args:
         trials: All trials, finished or not, in the order of the grid.
         pairs: Which settings are compared, as in `compare_settings`.
+        has_coverage: Whether the page shows scores by coverage.
     """
     settings = [trial.setting for trial in trials]
     varied = choose_flags(settings)
@@ -89,6 +97,7 @@ def compute_numbers(trials: Sequence[Trial], pairs: str) -> SweepNumbers:
         run, reasons = read_result(trial, history=True)
         print_left_out(reasons)
         if run is not None:
+            run.row.update(trial.setting)  # a random region without its seed
             finished.append((trial, run))
             names |= dict.fromkeys(list_scores(run))
 
@@ -117,6 +126,7 @@ def compute_numbers(trials: Sequence[Trial], pairs: str) -> SweepNumbers:
         runs=scored,
         summary=summarize(table, [*flags, "score"], find_limits),
         paired=compare_settings(table, flags, pairs),
+        has_coverage=has_coverage,
     )
 
 
@@ -185,7 +195,27 @@ def make_page(
     if len(sweep.runs) < len(planned):
         count = f"{len(sweep.runs)} of {len(planned)}"
         sentences.append(f"{count} trials have scores.")
-    return Answer(sentences, exhibits), [figures, paired]
+    sections = [figures, paired]
+    if sweep.has_coverage:
+        sections.insert(0, make_coverage(sweep))
+    return Answer(sentences, exhibits), sections
+
+
+def make_coverage(sweep: SweepNumbers) -> Section:
+    """Makes the section of a sweep with `--coverage`."""
+    flags = [flag for flag in sweep.flags if flag != "region"]
+    exhibits = coverage.make_exhibits(
+        sweep.results.runs,
+        sweep.results.numbers,
+        COVERED,
+        by=",".join(flags),
+    )
+    return Section(
+        anchor="coverage",
+        title="Coverage",
+        introduction="Scores by the share of combinations in training.",
+        exhibits=exhibits,
+    )
 
 
 def compare_with_first(runs: Sequence[ScoredRun]) -> Section:

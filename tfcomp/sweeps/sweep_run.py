@@ -20,6 +20,7 @@ from tfcomp.config import run_flags
 from tfcomp.config.errors import RunError
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.datasets.coverage import list_regions
 from tfcomp.metrics.registry import is_measured
 from tfcomp.models.registry import choose_threads
 from tfcomp.storage import files
@@ -293,7 +294,11 @@ class Sweep(Workload):
         # Until they are complete, reports can be wrong.
         files.remove(self.folder / sweep_page.PAGE)
         files.remove(self.folder / "figures")
-        numbers = sweep_page.compute_numbers(self.items, self.settings.pairs)
+        numbers = sweep_page.compute_numbers(
+            self.items,
+            self.settings.pairs,
+            has_coverage=bool(self.settings.coverage),
+        )
         tables = {"summary": numbers.summary, "paired": numbers.paired}
         for name, table in tables.items():
             path = self.folder / f"{name}.csv"
@@ -331,7 +336,11 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
     """
     settings = grid.SweepSettings.from_flags(values)
     config = make_config(values)
-    points = grid.parse_grid(values["grid"], settings.seeds, config.plugins)
+    specs = list(values["grid"])
+    if settings.coverage:
+        regions = ",".join(list_regions(settings.coverage))
+        specs.append(f"region={regions}")
+    points = grid.parse_grid(specs, settings.seeds, config.plugins)
     trials, notes = grid.make_trials(values, points, settings.all_seeds)
     for note in notes:
         print(note)

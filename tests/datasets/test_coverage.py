@@ -1,0 +1,88 @@
+"""Families of regions by coverage, and what their splits determine."""
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import connected_components
+
+from tfcomp.config.errors import ConfigError
+from tfcomp.datasets.coverage import add_seed, list_regions
+from tfcomp.datasets.factors import make_pixel_space
+from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.solvable import certify
+
+SPACE = make_pixel_space(8)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "regions"),
+    [
+        ("random:.1,.25", ["random:0.9", "random:0.75"]),
+        ("uselis:4:1,3", ["uselis:4:1", "uselis:4:3"]),
+        ("orthotopic:0,2", ["orthotopic:0", "orthotopic:2"]),
+    ],
+)
+def test_regions_of_a_family(coverage: str, regions: list[str]) -> None:
+    assert list_regions(coverage) == regions
+
+
+@pytest.mark.parametrize(
+    "coverage",
+    [
+        ".1,.2",
+        "random",
+        "random:",
+        "random:0",
+        "random:1",
+        "random:.1,",
+        "random:.1:3",
+        "random:20",
+        "square:6-22",
+        "uselis:3",
+    ],
+)
+def test_mistakes(coverage: str) -> None:
+    with pytest.raises(ConfigError, match="--coverage"):
+        list_regions(coverage)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_training_has_the_share_and_keeps_it(seed: int) -> None:
+    """Larger shares of a seed contain smaller ones."""
+    grid = SPACE.grid()
+    before = np.zeros(len(grid), bool)
+    for region, share in zip(
+        list_regions("random:.125,.5,.75"),
+        (0.125, 0.5, 0.75),
+        strict=True,
+    ):
+        is_trained = ~parse_region(add_seed(region, seed), SPACE).contains(grid)
+
+        assert is_trained.mean() == share
+        assert not (before & ~is_trained).any()
+        before = is_trained
+
+
+def test_seeds_draw_their_own_random_splits_alone() -> None:
+    assert add_seed("random:0.9", 3) == "random:0.9:3"
+    assert add_seed("uselis:8:3", 3) == "uselis:8:3"
+
+
+@pytest.mark.parametrize("share", [".1", ".2", ".3", ".5"])
+def test_a_sum_is_determined_where_levels_are_connected(share: str) -> None:
+    """The slow definition: x and y in one part of the graph of training."""
+    (region,) = list_regions(f"random:{share}")
+    for seed in range(5):
+        index = SPACE.to_index(SPACE.grid())
+        held_out = parse_region(add_seed(region, seed), SPACE).contains(
+            SPACE.grid()
+        )
+        graph = np.zeros((16, 16))
+        x, y = index[~held_out].T
+        graph[x, 8 + y] = 1
+        _, part = connected_components(graph, directed=False)
+        expected = part[index[:, 0]] == part[8 + index[:, 1]]
+
+        certificate = certify(index[~held_out], index, 1)
+
+        assert certificate is not None
+        np.testing.assert_array_equal(certificate.certified, expected)
