@@ -2,9 +2,11 @@
 
 import csv
 import runpy
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,8 @@ from tfcomp.sweeps.pool import Outcome
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.worker_task import Task
 
-FAKE_SWEEP = Path(__file__).parents[1] / "sweeps" / "fake_sweep.py"
+ROOT = Path(__file__).parents[2]
+FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
 WRITE_REPORTS = Sweep.write_reports
 COMMAND = ["sweep", "--flagfile=smoke.flags", "--run_name=s"]
 DEPTHS = "--grid=depth=2,3"
@@ -243,6 +246,23 @@ def test_failures_do_not_stop_the_rest(
     assert read_statuses() == ["finished"] * 3
 
 
+@pytest.fixture
+def fake_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets `run_sweep` start a program of trials that take no time."""
+    popen = subprocess.Popen
+
+    def start_fake(command: list[str], **options: Any) -> subprocess.Popen:
+        python, _, program, *flags = command
+        assert program == "tfcomp.sweep"
+        return popen(
+            [python, "-m", "tests.sweeps.fake_sweep", *flags], **options
+        )
+
+    monkeypatch.setattr(subprocess, "Popen", start_fake)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+@pytest.mark.usefixtures("fake_program")
 def test_flags_that_repeat_a_sweep(start: Start) -> None:
     regions = ["box:x:3-5,y:2-4", "corner:4"]
     start(

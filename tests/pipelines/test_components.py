@@ -90,6 +90,7 @@ def test_trainer_records_failed_trials(
 ) -> None:
     pool = nullcontext(PoolHere())
     monkeypatch.setattr(sweep_run, "open_pool", lambda *_: pool)
+    monkeypatch.setattr(sweep_run.Sweep, "write_reports", lambda sweep: None)
     # One learning rate is absurd and diverges.
     profile = make_profile("--grid=learning_rate=1e-3,1e18")
     work = tmp_path / "work"

@@ -30,7 +30,8 @@ from tfcomp.models.forced_rendering import (
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
-SMOKE = (*SMOKE, "--width=4", "--steps_per_epoch=10")
+SMOKE = (*SMOKE, "--model=mlp", "--depth=1", "--width=4")
+SMOKE = (*SMOKE, "--steps_per_epoch=10")
 
 
 def train_smoke(strategy: tf.distribute.Strategy) -> list[float]:
