@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 SHORT = ("--epochs=4", "--eval_every=1", "--layerwise_every=2")
 TESTS = Path(__file__).parent
-# Their tests train whole runs. They are started first, so that none of them is
-# left for one process at the end.
-LONG = (
-    "pipelines sweeps training test_api.py report reproduction commands".split()
-)
+# Their tests take longest. They are started first, so that none of them is left
+# for one process at the end.
+LONG = """
+    pipelines sweeps training test_api.py report reproduction commands
+    representations test_readme.py metrics models contrib
+""".split()
 # Modules with parts that users register and that need no flag.
 OWN_PARTS = (
     "tfcomp.metrics.registry",
@@ -94,6 +95,36 @@ def make_smoke_config(folder: Path, *flags: str) -> RunConfig:
     return parse_config(["--flagfile=smoke.flags", *SHORT, *places, *flags])
 
 
+@contextlib.contextmanager
+def set_tracing(is_on: bool) -> Iterator[None]:
+    """Lets TensorFlow trace its functions in a `with` block, or not."""
+    import tensorflow as tf
+
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(not is_on)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
+
+
+@pytest.fixture(scope="module")
+def untraced() -> Iterator[None]:
+    """Traces no functions of TensorFlow in the tests of a module.
+
+    A model is measured once or twice there, and tracing takes longer.
+    """
+    with set_tracing(False):
+        yield
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    """Traces functions in one test of a module that is `untraced`."""
+    with set_tracing(True):
+        yield
+
+
 @pytest.fixture(scope="session")
 def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     """A finished smoke run of the suite; do not write into its folders."""
@@ -107,7 +138,8 @@ def smoke_run(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     config = make_smoke_config(folder)
     with lock_folder(folder, wait=True):
         if not Path(config.run_dir, "metrics.json").exists():
-            train_and_evaluate(config)
+            with set_tracing(True):
+                train_and_evaluate(config)
     return config
 
 

@@ -23,6 +23,8 @@ from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.training.export import export_model
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 CLASSES = np.array(list(np.ndindex(3, 4, 4)))
 NAMES = ["length", "x", "y"]
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"

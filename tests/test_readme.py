@@ -19,6 +19,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import list_flagfiles, parse_config
 from tfcomp.datasets import make_dataset
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 ROOT = Path(__file__).parents[1]
 README = "README.md"
 EXTENDING = "docs/extending.md"

@@ -9,6 +9,8 @@ import pytest
 from tfcomp import embeddings
 from tfcomp.config.errors import ConfigError, RunError
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 CLASSES = np.array(list(np.ndindex(3, 4, 5)))
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(3, 5, 8))  # of each factor and level
@@ -31,7 +33,11 @@ def run(*arguments: object) -> int:
 def test_scores_and_report(
     tmp_path: Path,
     capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # What takes longest, and is tested elsewhere: UMAP's compiler, and PDF.
+    monkeypatch.setattr("tfcomp.report.stage_section.has_umap", lambda: False)
+    monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
     early = RNG.normal(size=SUM.shape)
     path = write(tmp_path / "own.npz", late=None, early=early, last=SUM)
     report = tmp_path / "report"

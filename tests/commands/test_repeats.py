@@ -19,6 +19,8 @@ from tfcomp.config.errors import RunError, describe_refusal
 from tfcomp.storage import files
 from tfcomp.storage.files import lock_folder
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 FLAGS = (
     "--flagfile=smoke.flags --model=mlp --depth=1 --width=4 --grid_size=8 "
     "--region=square:3-5 --epochs=2 --steps_per_epoch=2 --eval_every=0 "

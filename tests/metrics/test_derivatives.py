@@ -17,6 +17,8 @@ from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.stages import make_model
 from tfcomp.report.stage_section import make_interactions, make_layers
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 STEPS = {
     "rounded": lambda f: 2 * tf.round(f),
     "stopped": lambda f: 2 * tf.stop_gradient(f),
@@ -139,6 +141,7 @@ def test_the_report_of_known_stages(study) -> None:
     assert shares["stage_0"] > 0.1
 
 
+@pytest.mark.usefixtures("traced")
 def test_tracing_and_batches_change_nothing(study) -> None:
     points = interaction.choose_points(study.splits.grid, 20)
     results = []

@@ -12,6 +12,8 @@ from tfcomp.metrics import geometry, interpolation, manifolds, references
 from tfcomp.metrics.registry import find_limits, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 
 def grow(f):
     return keras.ops.stack([4 * keras.ops.exp(f[:, 0] / 4), f[:, 1]], axis=1)

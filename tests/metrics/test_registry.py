@@ -19,6 +19,8 @@ from tfcomp.metrics.registry import find_limits, find_metric, register_metric
 from tfcomp.metrics.run_analysis import compute_metrics, tabulate_stages
 from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 
 @pytest.mark.parametrize(
     ("name", "limits"),

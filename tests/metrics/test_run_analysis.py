@@ -16,9 +16,11 @@ from tfcomp.datasets import make_dataset
 from tfcomp.metrics import output_analysis, point_scores
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 from tfcomp.metrics.scores import average_scores, score_images
-from tfcomp.models.loading import LoadedRun, load_run
+from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import evaluate_in_batches, make_model
 from tfcomp.report.report_build import MAKERS
+
+pytestmark = pytest.mark.usefixtures("untraced")
 
 SIZES = (2, 4, 5)
 FILES = ("run.flags", "metrics.json", "model.keras")
@@ -46,13 +48,17 @@ def table(tmp_path_factory) -> Path:
 
 
 def load(table: Path, *flags: str) -> RunAnalysis:
-    config = parse_config([*NETWORK, f"--data={table}", *flags])
+    return make_untrained(table, *NETWORK, f"--data={table}", *flags)
+
+
+def make_untrained(path: Path, *flags: str) -> RunAnalysis:
+    config = parse_config(flags)
     dataset = make_dataset(config)
     keras.utils.set_random_seed(0)
     model = make_model(config, dataset, "float32")
     return RunAnalysis.of_run(
         LoadedRun(
-            table,
+            path,
             config,
             dataset,
             model,
@@ -164,11 +170,13 @@ def test_metrics_of_a_part_of_the_grid(table) -> None:
     assert_array_equal(distance[kept], expected[kept])
 
 
+@pytest.mark.usefixtures("traced")
 def test_other_points_have_the_results_of_an_analysis_of_their_own(
-    smoke_run,
+    tmp_path,
 ) -> None:
     """Although both share traced functions."""
-    analysis = RunAnalysis.of_run(load_run(smoke_run.run_dir))
+    network = ("--model=mlp", "--width=8", "--depth=1")
+    analysis = make_untrained(tmp_path, "--flagfile=smoke.flags", *network)
     count = len(analysis.splits.grid)
     assert len(analysis.metrics["image"]) == count
     part = analysis.for_explorer(40)

@@ -19,6 +19,8 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.metrics.kernels import compute_cosine_gram, measure_alignment
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
 SHAPE = TABLE.image_shape
 REGION = "a:1,b:1"

@@ -14,6 +14,8 @@ from tfcomp.models.registry import check_config
 from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 SMALL = ["--flagfile=smoke.flags"]
 MLP = ["--model=mlp", "--width=256"]
 LOW_RANK = ["--flagfile=low_rank.flags"]

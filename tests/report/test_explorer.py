@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tfcomp import ModelReport
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 EVIL = "</script><script>evil()</script>"
 NAMES = ["shape", "x", "size"]
 CLASSES = np.array(list(np.ndindex(2, 4, 3)))

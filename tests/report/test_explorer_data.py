@@ -15,6 +15,8 @@ from tfcomp.figures.image_files import make_sprite
 from tfcomp.metrics.references import predict_references
 from tfcomp.report import explorer
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 
 @pytest.fixture(scope="module")
 def model() -> tfcomp.ModelReport:

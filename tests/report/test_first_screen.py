@@ -23,6 +23,8 @@ from tfcomp.report.report_build import (
 from tfcomp.report.score_table import ScoredRun, make_table, score_runs
 from tfcomp.report.verbalize import describe_common, name_runs, rename_runs
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 HASHES = ["0123456789abcdef", "fedcba9876543210", "00112233aabbccdd"]
 
 

@@ -14,6 +14,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.jacobians import compute_stage_jacobians
 from tfcomp.models.stages import make_stage_model
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 CLASSES = np.array(list(np.ndindex(2, 3, 3)))
 IMAGES = np.random.default_rng(0).uniform(size=(18, 4, 4)).astype("f4")
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 NAMES = ("one", "a name with & and #", "three")
 EVIL = "\"'><script>evil()</script><img src=x onerror=evil()>&lt;"
 

@@ -12,6 +12,8 @@ import tfcomp
 from tests.models.small_images import INDEX, REGION, TABLE, make_images
 from tfcomp.report.report_build import MAKERS
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(size, 16)) for size in (3, 8, 8)]
 SUM = sum(p[column] for p, column in zip(PARTS, INDEX.T, strict=True))

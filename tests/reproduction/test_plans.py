@@ -16,14 +16,22 @@ from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.pool import Outcome
 from tfcomp.sweeps.worker_task import Task
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 FLAGS = """--flagfile=smoke.flags
 --run_name=tiny
 --seeds=2
+--model=mlp
+--depth=1
+--width=4
+--grid_size=8
+--region=square:3-4
 --epochs=1
 --steps_per_epoch=2
---width=4
+--eval_every=0
 --layerwise_every=0
 --pictures=false
+--export=false
 --measure
 """
 
@@ -67,6 +75,7 @@ def test_an_interrupted_plan_goes_on(
 ) -> None:
     """Bits of trials that are killed are compared in the tests of sweeps."""
     Path("tiny.flags").write_text(FLAGS)
+    monkeypatch.setattr(sweep_run.Sweep, "write_reports", lambda sweep: None)
     monkeypatch.setitem(PLANS, "decoders", ["tiny.flags"])
 
     def follow(pool: PoolHere) -> int:

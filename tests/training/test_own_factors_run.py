@@ -16,6 +16,8 @@ from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import make_model
 from tfcomp.training.experiment import train_and_evaluate
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 
 def make_config(name: str, *flags: str) -> RunConfig:
     return parse_config(

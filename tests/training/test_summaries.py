@@ -152,7 +152,8 @@ def test_pictures_that_fail_leave_the_numbers(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
-    config = make_smoke("--pictures", "--epochs=1")
+    network = ("--model=mlp", "--depth=1", "--width=4")
+    config = make_smoke("--pictures", "--epochs=1", *network)
 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("Failed to process string with tex")
