@@ -23,6 +23,8 @@ from tfcomp.models import adapters
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
 SHAPE = TABLE.image_shape
 REGION = "a:1,b:1"

@@ -112,14 +112,14 @@ class TrainModel(keras.Model):
 
     def reset_metrics(self) -> None:
         """Forgets the losses; a program does so itself."""
-        if is_traced():
+        if reads_directly():
             super().reset_metrics()
         elif self.run_epoch is None:
             self._reset_traced()
 
     def get_metrics_result(self) -> dict[str, Any]:
         """Returns the mean loss so far; a program's logs have it already."""
-        if is_traced():
+        if reads_directly():
             return super().get_metrics_result()
         if self.run_epoch is None:
             return self._read_traced()
@@ -187,8 +187,8 @@ class TrainModel(keras.Model):
         return losses.stack()
 
 
-def is_traced() -> bool:
-    """Returns True inside of a traced function, or if none is to be traced.
+def reads_directly() -> bool:
+    """Returns True inside of a traced function, or if none may be traced.
 
     A user may let TensorFlow run all functions eagerly, to look into a step.
     """
