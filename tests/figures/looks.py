@@ -1,5 +1,7 @@
 """What figures show: legends, titles and outlines."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -20,3 +22,10 @@ def get_image_axes(figure: Figure) -> list[Axes]:
 def get_outline(axes: Axes) -> list:
     (lines,) = axes.collections
     return lines.get_segments()
+
+
+def check_axes(axes: Axes, **expected: Any) -> None:
+    """Compares properties of axes, as `xlabel`."""
+    properties = axes.properties()
+    for name, value in expected.items():
+        assert properties[name] == value, name

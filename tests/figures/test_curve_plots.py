@@ -6,7 +6,7 @@ import pytest
 from matplotlib.axes import Axes
 from numpy.testing import assert_array_equal
 
-from tests.figures.looks import get_legend, get_titles
+from tests.figures.looks import check_axes, get_legend, get_titles
 from tfcomp.figures import curve_plots
 
 SHALLOW = ["code", "stage_0", "image"]
@@ -34,8 +34,7 @@ def test_curves_have_gaps_and_a_held_out_interval() -> None:
     first, second = axes.lines
     assert_array_equal(first.get_xydata(), [[1, 3], [10, 2], [100, 1]])
     assert_array_equal(second.get_ydata(), [np.nan, np.nan, 5])
-    assert axes.get_xlabel() == "bumps"
-    assert axes.get_ylabel() == "MSE"
+    check_axes(axes, xlabel="bumps", ylabel="MSE")
     (span,) = axes.patches
     assert span.get_x() == 5.5
     assert span.get_width() == 17

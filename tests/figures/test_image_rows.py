@@ -14,21 +14,18 @@ IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 
 def test_rows_from_the_top_down() -> None:
     rows = {"truth": IMAGES, "0 bumps": IMAGES[..., None] / 2}
+    titles = ["a", "b", "c"]
     mask = np.zeros((5, 4), bool)
     mask[1:4, 1] = True
+    outline = compute_outline(mask)
     positions = np.array([[0, 2], [4, 0.25], [np.nan, 1]])
 
-    figure = draw_rows(
-        rows,
-        positions,
-        mask,
-        title="OOD",
-        column_titles=["a", "b", "c"],
-    )
+    figure = draw_rows(rows, positions, mask, title="OOD", column_titles=titles)
 
     panels = np.reshape(figure.axes, (2, 3))
-    assert [row[0].get_ylabel() for row in panels] == list(rows)
-    assert get_titles(figure)[:3] == ["a", "b", "c"]
+    labels = [axes.get_ylabel() for axes in panels[:, 0]]
+    assert labels == list(rows)
+    assert get_titles(figure)[:3] == titles
     assert figure.get_suptitle() == "OOD"
     assert get_legend(figure) == ["held-out region", "true position"]
     for row, images in zip(panels, rows.values(), strict=True):
@@ -37,9 +34,10 @@ def test_rows_from_the_top_down() -> None:
             assert_array_equal(picture.get_array(), image.reshape(4, 5))
             assert picture.origin == "lower"
             assert picture.get_clim() == (0, 1)
-            assert_array_equal(get_outline(axes), compute_outline(mask))
+            assert_array_equal(get_outline(axes), outline)
         for axes, position in zip(row[:2], positions, strict=False):
-            assert_array_equal(axes.lines[0].get_xydata(), [position])
+            (mark,) = axes.lines
+            assert_array_equal(mark.get_xydata(), [position])
         assert not row[2].lines
 
 
@@ -56,12 +54,14 @@ def test_three_channels_are_rgb_and_others_side_by_side(channels: int) -> None:
     shifts = np.arange(channels) / 4
     images = 1.5 * (IMAGES[..., None] + shifts)
 
-    axes = draw_rows({"truth": images}).axes[0]
+    figure = draw_rows({"truth": images})
 
-    expected = images[0].clip(0, 1)
+    (picture,) = figure.axes[0].images
+    first = images[0]
+    expected = first.clip(0, 1)
     if channels == 2:
-        expected = np.hstack([images[0, ..., 0], images[0, ..., 1]])
-    assert_allclose(axes.images[0].get_array(), expected)
+        expected = np.hstack([first[..., 0], first[..., 1]])
+    assert_allclose(picture.get_array(), expected)
 
 
 def test_an_outline_leaves_the_limits() -> None:

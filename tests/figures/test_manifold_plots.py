@@ -14,29 +14,27 @@ from tfcomp.figures.map_plots import draw_embeddings, find_limit
 
 POINTS = np.random.default_rng(0).normal(size=(3, 12, 2))
 STAGES = {f"stage_{i}": points for i, points in enumerate(POINTS)}
-FACTORS = np.stack([np.arange(12.0), 30.0 * np.arange(12)[::-1]], axis=1)
-IS_OOD = np.isin(np.arange(12), [4, 5, 6])
+STEPS = np.arange(12.0)
+FACTORS = np.stack([STEPS, 30.0 * STEPS[::-1]], axis=1)
+IS_OOD = np.isin(STEPS, [4, 5, 6])
 X = Factor("x", 12, 0.0, 11.0, "px")
 ANGLE = Factor("angle", 12, 0.0, 360.0, "deg", periodic=True)
 
 
 def test_a_row_of_panels_per_factor() -> None:
-    shades = [
-        colormaps["viridis"](FACTORS[:, 0] / 11),
-        colormaps["twilight"](FACTORS[:, 1] / 360),
-    ]
+    of_x = colormaps["viridis"](FACTORS[:, 0] / 11)
+    of_angle = colormaps["twilight"](FACTORS[:, 1] / 360)
 
     figure = draw_manifolds(STAGES, FACTORS, IS_OOD, space=[X, ANGLE])
 
     assert get_titles(figure)[:3] == list(STAGES)
     panels = np.reshape(figure.axes[:6], (2, 3))
-    for row, colors in zip(panels, shades, strict=True):
+    for row, colors in zip(panels, (of_x, of_angle), strict=True):
         for axes, points in zip(row, POINTS, strict=True):
             trained, held_out = axes.collections
-            assert_array_equal(trained.get_offsets(), points[~IS_OOD])
-            assert_allclose(trained.get_facecolor(), colors[~IS_OOD])
-            assert_array_equal(held_out.get_offsets(), points[IS_OOD])
-            assert_allclose(held_out.get_facecolor(), colors[IS_OOD])
+            for marks, rows in ((trained, ~IS_OOD), (held_out, IS_OOD)):
+                assert_array_equal(marks.get_offsets(), points[rows])
+                assert_allclose(marks.get_facecolor(), colors[rows])
     labels = [axes.get_ylabel() for axes in figure.axes[6:]]
     assert labels == ["x (px)", "angle (deg)"]
     assert get_legend(figure) == ["training region", "held-out region"]
@@ -64,12 +62,13 @@ def test_matrices_are_tiles_on_one_symmetric_scale(
 
     figure = draw_embeddings(matrices, levels, factor_label="y (px)")
 
-    axes = figure.axes[0]
+    axes, *_ = figure.axes
     (picture,) = axes.images
     limit = np.abs(matrices).max()
+    labels = [text.get_text() for text in axes.texts]
     assert picture.get_clim() == (-limit, limit)
     assert axes.yaxis_inverted()
-    assert [text.get_text() for text in axes.texts] == levels
+    assert labels == levels
     sheet = picture.get_array()
     assert np.ma.count(sheet) == matrices.size
     for number, matrix in enumerate(matrices):

@@ -72,10 +72,10 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path: Path) -> None:
     fetch = open_projector(tmp_path)
     assert json.loads(fetch("runs")) == ["run"]
     embeddings = json.loads(fetch("info", run="run"))["embeddings"]
-    assert [info["tensorName"] for info in embeddings] == list(STAGES)
-    for info in embeddings:
-        query = {"run": "run", "name": info["tensorName"]}
-        values = STAGES[info["tensorName"]]
+    for info, stage in zip(embeddings, STAGES, strict=True):
+        query = {"run": "run", "name": stage}
+        values = STAGES[stage]
+        assert info["tensorName"] == stage
         assert info["tensorShape"] == list(values.shape)
         tensor = np.frombuffer(fetch("tensor", **query), np.float32)
         assert_allclose(tensor.reshape(values.shape), values, rtol=1e-5)
@@ -87,10 +87,11 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path: Path) -> None:
         assert info["sprite"]["singleImageDim"] == [4, 3]  # width, height
         png = fetch("sprite_image", **query)
         sprite = np.asarray(Image.open(io.BytesIO(png)))
-        expected = np.zeros((9, 3, 4))  # three rows of three tiles
-        expected[:7] = IMAGES[..., 0]
-        tiles = sprite.reshape(3, 3, 3, 4).swapaxes(1, 2)
-        assert_allclose(tiles.reshape(9, 3, 4) / 255, expected, atol=0.5 / 255)
+        rows = sprite.reshape(3, 3, 3, 4)  # three rows of three tiles
+        tiles = rows.swapaxes(1, 2).reshape(9, 3, 4)
+        expected = np.zeros((9, 3, 4))
+        expected[:7] = 255 * IMAGES[..., 0]
+        assert_allclose(tiles, expected, atol=0.5)
 
 
 def test_large_images_are_thinned() -> None:

@@ -14,20 +14,23 @@ def make_space(*sizes: int) -> FactorSpace:
     """The space of that grid."""
     factors = []
     for name, size in zip("xyz", sizes, strict=False):
-        factors.append(Factor(name, size, 0.0, size - 1.0))
+        factor = Factor(name, size, 0.0, size - 1.0)
+        factors.append(factor)
     return FactorSpace(tuple(factors))
 
 
 def hold_out(grid: np.ndarray, first: int, last: int) -> np.ndarray:
     """Mask of points with all factors from `first` to `last`, [n]."""
-    return ((grid >= first) & (grid <= last)).all(axis=1)
+    is_inside = (grid >= first) & (grid <= last)
+    return is_inside.all(axis=1)
 
 
 def make_bumps(grid: np.ndarray, size: int, sigma: float = 1.0) -> np.ndarray:
     """Gaussian bumps at the points (x, y), [n, size, size]."""
     distance = (np.arange(size) - grid[..., None]) / sigma
     profiles = np.exp(-0.5 * distance**2)
-    return np.einsum("nj,ni->nij", profiles[:, 0], profiles[:, 1])
+    of_x, of_y = profiles.swapaxes(0, 1)
+    return np.einsum("nj,ni->nij", of_x, of_y)
 
 
 def superpose(
@@ -54,19 +57,22 @@ def copy_nearest(
 ) -> np.ndarray:
     """At OOD points, the mean output of the nearest ID points, [n, ...]."""
     copies = outputs.copy()
-    known = outputs[~is_ood]
+    known = grid[~is_ood]
+    memories = outputs[~is_ood]
     for i in np.flatnonzero(is_ood):
-        squares = ((grid[~is_ood] - grid[i]) ** 2).sum(axis=1)
-        copies[i] = known[squares == squares.min()].mean(axis=0)
+        distance = np.linalg.norm(known - grid[i], axis=1)
+        is_nearest = distance == distance.min()
+        copies[i] = memories[is_nearest].mean(axis=0)
     return copies
 
 
 def explain(regressors: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Predicts a target [P] by least squares on regressors [k, P]."""
-    weights = np.linalg.lstsq(regressors.T, target, rcond=None)[0]
+    weights, *_ = np.linalg.lstsq(regressors.T, target, rcond=None)
     return weights @ regressors
 
 
 def compute_r2(prediction: np.ndarray, target: np.ndarray) -> float:
     """R^2 about zero."""
-    return 1 - np.sum((target - prediction) ** 2) / np.sum(target**2)
+    error = target - prediction
+    return 1 - np.sum(error**2) / np.sum(target**2)

@@ -1,6 +1,7 @@
 """Derivatives and interactions of the stages of planted models."""
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -25,36 +26,48 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_steps_are_differenced_and_marked(step, make_study, capsys) -> None:
-    """Exact derivatives are 0, which would be the worst factorization."""
+@pytest.fixture(scope="module", params=STEPS)
+def stepped(request, make_study) -> tuple[RunAnalysis, Callable]:
+    """A study with a stage that has no derivatives, and that stage."""
+    step = STEPS[request.param]
     study = make_study(
         "truth",
         code=tf.sin,
-        stage_1=STEPS[step],
+        stage_1=step,
         stage_2=lambda f: 0 * f,  # dead
     )
+    return study, step
+
+
+def test_steps_are_differenced_and_marked(stepped, capsys) -> None:
+    """Exact derivatives are 0, which would be the worst factorization."""
+    study, _ = stepped
+
     metrics = study.metrics
+
+    slopes = np.cos(study.splits.grid[:, 0])
+    marked = set(study.nondifferentiable)
     assert_allclose(metrics["stage_1"], [4 * np.eye(2)] * 256)
     # The others are exact.
-    slopes = np.cos(study.splits.grid[:, 0])
     assert_allclose(metrics["code"][:, 0, 0], slopes**2, atol=1e-5)
     assert study.layers.summary["stage_1"]["factorization"] == 1
-    assert "stage_1" in study.nondifferentiable
-    assert not {"code", "stage_2"} & {*study.nondifferentiable}
+    assert "stage_1" in marked
+    assert not {"code", "stage_2"} & marked
     assert "stage_1" in capsys.readouterr().err
 
+
+@pytest.mark.parametrize("steps, slope", [(None, 2), ([], 0)])
+def test_a_choice_of_derivatives_overrules_the_marks(
+    stepped, steps, slope
+) -> None:
+    study, step = stepped
     points = tf.constant(study.splits.grid[:3])
-    for steps, expected in ((None, 2 * np.eye(2)), ([], np.zeros((2, 2)))):
-        jacobian_fn = jacobians.choose_jacobian(
-            study.model,
-            study.dataset,
-            steps,
-        )
-        jacobians_by_stage = jacobian_fn(
-            lambda f: {"stage_1": STEPS[step](f)}, points
-        )
-        assert_allclose(jacobians_by_stage["stage_1"], [expected] * 3)
+    compute = jacobians.choose_jacobian(study.model, study.dataset, steps)
+
+    by_stage = compute(lambda f: {"stage_1": step(f)}, points)
+
+    expected = slope * np.eye(2)
+    assert_allclose(by_stage["stage_1"], [expected] * 3)
 
 
 def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
@@ -68,24 +81,25 @@ def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
 
 def test_data_without_ordered_factors() -> None:
     classes = np.argwhere(np.ones((4, 5)))
-    images = np.zeros((20, 5, 5), np.float32)
-    images[np.arange(20), classes[:, 0], classes[:, 1]] = 1
+    images = np.eye(20, dtype=np.float32).reshape(20, 4, 5)
     table = FactorTable(images, classes, kinds=["categorical"] * 2)
     region = "factor_0:1-2,factor_1:1-2"
+
     study = tfcomp.evaluate(table.draw, table, region).analysis
-    for numbers in study.layers.summary.values():
-        assert set(numbers.values()) == {None}
     section = make_layers([study])
 
+    for numbers in study.layers.summary.values():
+        assert set(numbers.values()) == {None}
     assert not section.exhibits
     assert "no order" in section.introduction
 
 
 def test_many_ordered_factors_have_scores_and_no_geometry(rng) -> None:
     """Before, a pass through the model for each of 40 factors took minutes."""
-    classes = np.unique(rng.integers(0, 2, (60, 40)), axis=0)
-    table = FactorTable(rng.random((60, 4, 4)), classes)
-    weights = rng.normal(size=(40, 16)).astype(np.float32)
+    rows = rng.integers(0, 2, (60, 40))
+    images = rng.random((60, 4, 4))
+    table = FactorTable(images, np.unique(rows, axis=0))
+    weights = np.float32(rng.normal(size=(40, 16)))
 
     def call(factors: tf.Tensor) -> tf.Tensor:
         image = tf.cast(factors, tf.float32) @ weights
@@ -122,20 +136,24 @@ def study(make_study) -> RunAnalysis:
 def test_interactions_of_known_stages(study) -> None:
     rows = tuning.measure_interaction(study)
 
-    assert rows["code"]["mixed_share"] == 0
+    shares = {stage: row["mixed_share"] for stage, row in rows.items()}
+    assert shares["code"] == 0
     assert rows["code"]["relative_contrast"] == 0
-    assert rows["stage_0"]["mixed_share"] > 0.5  # the rest are its slopes
-    assert rows["stage_1"]["mixed_share"] is None
-    assert rows["image"]["mixed_share"] is None
+    assert shares["stage_0"] > 0.5  # the rest are its slopes
+    assert shares["stage_1"] is None
+    assert shares["image"] is None
 
 
 def test_the_report_of_known_stages(study) -> None:
     other = copy.copy(study)
     other.name = "other"
 
-    lines, curvature = make_interactions([study, other]).exhibits
+    section = make_interactions([study, other])
 
-    assert len(lines.rows) == len(curvature.rows) == 2 * len(study.stages)
+    lines, curvature = section.exhibits
+    num_rows = 2 * len(study.stages)
+    assert len(lines.rows) == num_rows
+    assert len(curvature.rows) == num_rows
     shares = {row["stage"]: row["interaction_share"] for row in lines.rows}
     assert shares["code"] == approx(0, abs=1e-6)
     assert shares["stage_0"] > 0.1
@@ -144,17 +162,17 @@ def test_the_report_of_known_stages(study) -> None:
 @pytest.mark.usefixtures("traced")
 def test_tracing_and_batches_change_nothing(study) -> None:
     points = interaction.choose_points(study.splits.grid, 20)
-    results = []
-    for num_units in (1, interaction.MAX_NUMBERS // 50):
-        measure = interaction.make_interaction_fn(
-            study.model,
-            study.dataset.space,
-            num_units,
-        )
-        results.append(measure(points))
+    space = study.dataset.space
+    make_fn = interaction.make_interaction_fn
+    few_units = make_fn(study.model, space, 1)
+    all_units = make_fn(study.model, space, interaction.MAX_NUMBERS // 50)
+
+    expected = few_units(points)
+    results = all_units(points)
+
     for stage in ("code", "stage_2"):
-        same = approx(results[0][stage], rel=1e-4, abs=1e-6)
-        assert results[1][stage] == same
+        same = approx(expected[stage], rel=1e-4, abs=1e-6)
+        assert results[stage] == same
 
 
 def test_stages_without_second_derivatives(make_study, make_turned) -> None:

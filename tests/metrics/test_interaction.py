@@ -22,11 +22,13 @@ def measure(
     ranges: tuple | None = None,
 ) -> interaction.Interaction:
     """Measures a stage; factors range over 1 each by default."""
+    factors = tf.constant(points, tf.float32)
     products = interaction.compute_jet_products(
         lambda f: {"stage": stage_fn(f)},
-        tf.constant(points, tf.float32),
+        factors,
     )
-    ranges = ranges or (1,) * points.shape[1]
+    if ranges is None:
+        ranges = (1,) * points.shape[1]
     return interaction.Interaction(products["stage"].numpy(), ranges)
 
 
@@ -60,7 +62,8 @@ def cylinder(f: tf.Tensor) -> tf.Tensor:
     return stack(tf.cos(x), tf.sin(x), y)
 
 
-SADDLE = -((1 + (POINTS**2).sum(axis=1)) ** -2)
+SQUARES = np.sum(POINTS**2, axis=1)
+SADDLE = -1 / (1 + SQUARES) ** 2
 
 
 @pytest.mark.parametrize("ranges", [(1, 1), (3, 0.5)])
@@ -74,13 +77,19 @@ SADDLE = -((1 + (POINTS**2).sum(axis=1)) ** -2)
     ],
 )
 def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
-    estimate, area = measure(surface, ranges=ranges).curvature()
-    assert_allclose(estimate, curvature + 0 * estimate, atol=1e-4)
+    def stand_still(f: tf.Tensor) -> tf.Tensor:
+        """The surface, where x moves nothing up to 0.7."""
+        return surface(tf.maximum(f, [0.7, 0.0]))
 
+    estimate, area = measure(surface, ranges=ranges).curvature()
+    summary = measure(stand_still, ranges=ranges).summarize()
+
+    expected = np.broadcast_to(curvature, estimate.shape)
+    assert_allclose(estimate, expected, atol=1e-4)
     # Where a factor moves nothing, nothing is added to the integral.
-    half = measure(lambda f: surface(tf.maximum(f, [0.7, 0.0])), ranges=ranges)
-    total = np.mean(estimate * area * (POINTS[:, 0] > 0.7))
-    assert half.summarize()["total_curvature"] == approx(total, abs=1e-4)
+    moves = POINTS[:, 0] > 0.7
+    total = np.mean(estimate * area * moves)
+    assert summary["total_curvature"] == approx(total, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +112,13 @@ def test_one_factor_has_no_interaction() -> None:
 
 def make_mlp(units: int = 30) -> keras.Model:
     keras.utils.set_random_seed(1)
-    layers = [keras.layers.Dense(width, "tanh") for width in (16, units)]
-    return keras.Sequential([keras.Input((3,)), *layers])
+    return keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(16, "tanh"),
+            keras.layers.Dense(units, "tanh"),
+        ]
+    )
 
 
 def test_products_equal_the_slow_definition() -> None:
@@ -117,9 +131,9 @@ def test_products_equal_the_slow_definition() -> None:
             outputs = model(factors)
         slopes = inner.batch_jacobian(outputs, factors)  # [n, units, F]
     bends = outer.batch_jacobian(slopes, factors).numpy()
+    rows, columns = np.transpose(interaction.list_pairs(3))
     first = slopes.numpy()
-    pairs = [bends[..., i, j] for i, j in interaction.list_pairs(3)]
-    second = np.stack(pairs, axis=-1)  # [n, units, pairs]
+    second = bends[..., rows, columns]  # [n, units, pairs]
 
     jet = measure(model, THREE)
 
@@ -135,7 +149,9 @@ def test_products_equal_the_slow_definition() -> None:
 
 def additive(f: tf.Tensor) -> tf.Tensor:
     model = make_mlp()
-    return model(f * [1.0, 0.0, 0.0]) + model(f * [0.0, 0.0, 1.0])
+    of_x = model(f * [1.0, 0.0, 0.0])
+    of_z = model(f * [0.0, 0.0, 1.0])
+    return of_x + of_z
 
 
 def kinked(f: tf.Tensor) -> tf.Tensor:
@@ -149,16 +165,21 @@ def kinked(f: tf.Tensor) -> tf.Tensor:
 SLOPES = np.sum(THREE**2 * [2, 1, 1])
 
 
+def multiply(f: tf.Tensor) -> tf.Tensor:
+    return f[:, :1] * f[:, 1:]
+
+
 @pytest.mark.parametrize(
     "stage_fn, expected",
     [
         (additive, 0),
         (kinked, 0),
-        (lambda f: f[:, :1] * f[:, 1:], 14 / (14 + SLOPES)),
+        (multiply, 14 / (14 + SLOPES)),
     ],
 )
 def test_mixed_share(stage_fn, expected) -> None:
-    assert measure(stage_fn, THREE).mixed_share() == approx(expected, abs=1e-6)
+    share = measure(stage_fn, THREE).mixed_share()
+    assert share == approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -172,9 +193,9 @@ def test_mixed_share(stage_fn, expected) -> None:
     ],
 )
 def test_contrast(weights, contrast, relative) -> None:
-    matrix = tf.constant(weights, tf.float32)
+    matrix = tf.constant(np.transpose(weights), tf.float32)
 
-    absolute, share = measure(lambda f: f @ tf.transpose(matrix)).contrast()
+    absolute, share = measure(lambda f: f @ matrix).contrast()
 
     assert_allclose(absolute, contrast, atol=1e-6)
     assert_allclose(share, relative, atol=1e-6)

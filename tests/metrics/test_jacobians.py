@@ -46,12 +46,14 @@ def mlp() -> keras.Model:
 
 def make_factors(count: int, num_factors: int = 2) -> tf.Tensor:
     rng = np.random.default_rng(1)
-    return tf.constant(rng.normal(size=(count, num_factors)), tf.float32)
+    values = rng.normal(size=(count, num_factors))
+    return tf.constant(values, tf.float32)
 
 
 def make_code(factors: tf.Tensor) -> dict[str, tf.Tensor]:
     offsets = factors[:, :, None] - CENTERS  # [n, 2, 8]
-    return {"code": tf.reshape(tf.exp(-0.5 * offsets**2), [-1, 16])}
+    bumps = tf.exp(-0.5 * offsets**2)
+    return {"code": tf.reshape(bumps, [-1, 16])}
 
 
 def square(factors: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -63,6 +65,7 @@ def test_equals_batch_jacobian(name, request) -> None:
     """The definition takes one backward pass per unit."""
     model = request.getfixturevalue(name)
     factors = make_factors(5, model.input_shape[1])
+    flatten = keras.layers.Flatten()
 
     jacobians = compute_stage_jacobians(model, factors)
     alone = compute_stage_jacobians(model, factors[3:4])  # rows do not mix
@@ -71,7 +74,7 @@ def test_equals_batch_jacobian(name, request) -> None:
         tape.watch(factors)
         flat = {}
         for stage, outputs in model(factors).items():
-            flat[stage] = keras.layers.Flatten()(outputs)
+            flat[stage] = flatten(outputs)
     assert list(jacobians) == list(flat)
     for stage, outputs in flat.items():
         expected = tape.batch_jacobian(outputs, factors)
@@ -87,10 +90,11 @@ def test_dynamic_batch_keeps_units_static(conv) -> None:
     factors = make_factors(4)
 
     shapes = compute.get_concrete_function().output_shapes
+    jacobians = compute(factors)
 
-    assert shapes["conv"].as_list()[1:] == [3 * 3 * 6, 2]
-    expected = compute_stage_jacobians(conv, factors)["image"]
-    assert_allclose(compute(factors)["image"], expected, atol=1e-6)
+    expected = compute_stage_jacobians(conv, factors)
+    assert shapes["conv"].as_list() == [None, 3 * 3 * 6, 2]
+    assert_allclose(jacobians["image"], expected["image"], atol=1e-6)
 
 
 def test_odd_stages() -> None:
@@ -107,13 +111,15 @@ def test_odd_stages() -> None:
         }
 
     factors = make_factors(3)
+
     jacobians = compute_stage_jacobians(stage_fn, factors)
 
     slopes = tf.cos(factors)
+    diagonal = tf.linalg.diag(slopes)
     expected = {
         "factors": [np.eye(2)] * 3,
-        "h": tf.linalg.diag(slopes),
-        "same": tf.linalg.diag(slopes),
+        "h": diagonal,
+        "same": diagonal,
         "row": slopes[:, None],
         "constant": np.zeros((3, 3, 2)),
     }
@@ -122,21 +128,23 @@ def test_odd_stages() -> None:
 
 
 def test_a_model_of_a_constant() -> None:
-    factors = make_factors(3)
-    jacobians = compute_stage_jacobians(
-        lambda f: {"h": tf.ones([3, 5])}, factors
-    )
+    def stage_fn(f: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"h": tf.ones([3, 5])}
+
+    jacobians = compute_stage_jacobians(stage_fn, make_factors(3))
+
     assert_array_equal(jacobians["h"], np.zeros((3, 5, 2)))
 
 
 def test_differences_are_one_sided_at_the_border() -> None:
     factors = tf.constant([[0.0, 0.9], [0.5, 1.0], [0.2, 0.0]])
-    levels = np.linspace(0, 1, 11)
+    levels = [np.linspace(0, 1, 11)] * 2
 
-    jacobians = compute_difference_jacobians(square, factors, [levels, levels])
+    jacobians = compute_difference_jacobians(square, factors, levels)
 
     slopes = tf.constant([[0.1, 1.8], [1.0, 1.9], [0.4, 0.1]])
-    assert_allclose(jacobians["h"], tf.linalg.diag(slopes), atol=1e-5)
+    expected = tf.linalg.diag(slopes)
+    assert_allclose(jacobians["h"], expected, atol=1e-5)
 
 
 def test_differences_between_uneven_levels() -> None:
@@ -152,26 +160,30 @@ def test_differences_between_uneven_levels() -> None:
 
 def test_metrics_resolve_what_float32_products_lose() -> None:
     weights = tf.constant([[1.0, 0.0], [1.0, 1e-5]])
-    g = compute_stage_metrics(lambda f: {"h": f @ weights}, make_factors(1))
-    determinant = np.linalg.det(g["h"][0])
 
-    assert_allclose(determinant, 1e-10, rtol=1e-3)
+    def stage_fn(f: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"h": f @ weights}
+
+    (metric,) = compute_stage_metrics(stage_fn, make_factors(1))["h"]
+
+    assert_allclose(np.linalg.det(metric), 1e-10, rtol=1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 9])
 def test_batches_trace_once_and_lose_nothing(count) -> None:
     traces = []
+    factors = make_factors(count)
 
     @tf.function
     def compute(f: tf.Tensor) -> dict[str, tf.Tensor]:
         traces.append(f)
         return compute_stage_metrics(make_code, f)
 
-    factors = make_factors(count)
     metrics = stages.evaluate_in_batches(compute, factors.numpy(), batch_size=4)
+
+    expected = compute_stage_metrics(make_code, factors)
     assert len(traces) == 1
-    expected = compute_stage_metrics(make_code, factors)["code"]
-    assert_allclose(metrics["code"], expected, rtol=1e-6)
+    assert_allclose(metrics["code"], expected["code"], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
 from scipy.spatial import procrustes
 from scipy.spatial.distance import jaccard, pdist
@@ -18,7 +18,8 @@ OUTPUTS = np.random.default_rng(3).uniform(size=(12, 5, 6, 1))
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+    norms = np.linalg.norm(a) * np.linalg.norm(b)
+    return a @ b / norms
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> float:
@@ -39,13 +40,15 @@ GRAMS = {
 @pytest.mark.parametrize("compute", GRAMS)
 def test_grams_equal_double_loops(compute) -> None:
     outputs = OUTPUTS.copy()
+    define = GRAMS[compute]
 
     gram = compute(outputs)
 
     flat = OUTPUTS.reshape(12, -1)
     for i, j in np.ndindex(gram.shape):
-        assert gram[i, j] == approx(GRAMS[compute](flat[i], flat[j]), abs=1e-6)
-    np.testing.assert_array_equal(outputs, OUTPUTS)
+        expected = define(flat[i], flat[j])
+        assert gram[i, j] == approx(expected, abs=1e-6)
+    assert_array_equal(outputs, OUTPUTS)
 
 
 def test_distances_resolve_close_outputs_on_a_white_background() -> None:
@@ -81,34 +84,42 @@ def test_broken_outputs_are_nan_and_spoil_no_other(compute, value) -> None:
 
     gram = compute(outputs)
 
+    expected = compute(outputs[:-1])
     assert np.isnan(gram[-1]).all()
     assert np.isnan(gram[:, -1]).all()
-    assert_allclose(gram[:-1, :-1], compute(outputs[:-1]), atol=1e-6)
+    assert_allclose(gram[:-1, :-1], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("sizes", [(5, 4), (3, 4, 2), (6,)])
 def test_ideal_kernels_equal_double_loops(sizes) -> None:
     grid = make_grid(*sizes)
     agrees = grid[:, None] == grid  # [n, n, F]
+    expected = {
+        "factorized": agrees.mean(axis=2),
+        "conjunctive": agrees.all(axis=2),
+    }
 
-    factorized = kernels.IDEAL_KERNELS["factorized"](grid)
-    conjunctive = kernels.IDEAL_KERNELS["conjunctive"](grid)
-
-    assert_allclose(factorized, agrees.mean(axis=2))
-    assert_allclose(conjunctive, agrees.all(axis=2))
+    for name, values in expected.items():
+        kernel = kernels.IDEAL_KERNELS[name](grid)
+        assert_allclose(kernel, values)
 
 
 def test_true_bumps_resemble_both_ideal_kernels() -> None:
     """Published settings: cosines, centered, over OOD points only."""
     grid = make_grid(28, 28)
     is_ood = hold_out(grid, 6, 22)
-    gram = kernels.compute_cosine_gram(make_bumps(grid, 28))
+    bumps = make_bumps(grid, 28)
+    gram = kernels.compute_cosine_gram(bumps)
 
     published = kernels.summarize_alignment(gram, grid, is_ood)
     wide = kernels.summarize_alignment(gram, grid, is_ood, width=1.0)
 
-    assert published["alignment_factorized"] == approx(0.41, abs=0.005)
-    assert published["alignment_conjunctive"] == approx(0.42, abs=0.005)
+    expected = {
+        "alignment_factorized": 0.41,
+        "alignment_conjunctive": 0.42,
+    }
+    for name, alignment in expected.items():
+        assert published[name] == approx(alignment, abs=0.005)
     assert wide["alignment_conjunctive"] > 0.999
     assert wide["alignment_factorized"] < 0.7
 
@@ -120,20 +131,24 @@ def test_alignment_equals_its_definition(scale, rng) -> None:
     alignment = kernels.compute_alignment(scale * first, second)
 
     centering = np.eye(7) - 1 / 7
-    a = (centering @ first @ centering).ravel()
-    b = (centering @ second @ centering).ravel()
-    assert alignment == approx(np.sign(scale) * cosine(a, b))
+    a = centering @ first @ centering
+    b = centering @ second @ centering
+    expected = cosine(a.ravel(), b.ravel())
+    assert alignment == approx(np.sign(scale) * expected)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 def test_degenerate_kernels_agree_with_nothing(value, rng) -> None:
     kernel = kernels.make_factorized_kernel(SMALL)
-    constant = np.full(kernel.shape, value)
-    noise = 1 + 1e-7 * rng.normal(size=kernel.shape)
+    shape = kernel.shape
+    constant = np.full(shape, value)
+    rounding = 1e-7 * rng.normal(size=shape)
+    noisy = value * (1 + rounding)
     by_row = constant + rng.normal(size=(len(kernel), 1))
 
-    for other in (constant, value * noise, by_row):
-        assert kernels.compute_alignment(other, kernel) == 0
+    for other in (constant, noisy, by_row):
+        alignment = kernels.compute_alignment(other, kernel)
+        assert alignment == 0
 
 
 @pytest.mark.parametrize(
@@ -150,7 +165,8 @@ def test_values_that_are_not_finite_and_no_points_give_none(summarize) -> None:
     # Centered, all kernels of two points are equal up to a factor.
     pair = [5, 6]
     for rows in (everywhere, nowhere, pair):
-        assert set(summarize(gram, SMALL, rows).values()) == {None}
+        summary = summarize(gram, SMALL, rows)
+        assert set(summary.values()) == {None}
     rest = kernels.summarize_alignment(gram, SMALL, everywhere[1:])
     assert rest["alignment_factorized"] == approx(1)
 
@@ -159,7 +175,8 @@ def test_values_that_are_not_finite_and_no_points_give_none(summarize) -> None:
 
 
 def sample(seed: int, units: int, points: int = 40) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(points, units))
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(points, units))
 
 
 def make_shape(features: np.ndarray) -> kernels.Shape:
@@ -168,30 +185,36 @@ def make_shape(features: np.ndarray) -> kernels.Shape:
 
 def compute_hsic(first: np.ndarray, second: np.ndarray) -> float:
     """The unbiased estimator, equation 5 of Song et al. (2012)."""
-    k = first - np.diag(np.diag(first))
-    m = second - np.diag(np.diag(second))
-    n = len(k)
+    n = len(first)
+    is_pair = 1 - np.eye(n)
+    k = first * is_pair
+    m = second * is_pair
     product = k @ m
-    total = np.trace(product)
-    total += k.sum() * m.sum() / ((n - 1) * (n - 2))
-    return (total - 2 / (n - 2) * product.sum()) / (n * (n - 3))
+    sums = k.sum() * m.sum() / ((n - 1) * (n - 2))
+    cross = 2 * product.sum() / (n - 2)
+    total = np.trace(product) + sums - cross
+    return total / (n * (n - 3))
 
 
 def test_values_equal_independent_definitions() -> None:
     x = sample(0, 7)
-    y = np.tanh(x @ sample(1, 5, 7)) + 0.3 * sample(2, 5)
+    noise = 0.3 * sample(2, 5)
+    y = np.tanh(x @ sample(1, 5, 7)) + noise
+    first = make_shape(x)
+    second = make_shape(y)
 
-    values = kernels.compare_shapes(make_shape(x), make_shape(y))
-    summary = kernels.summarize_similarity(make_shape(x), make_shape(y))
+    values = kernels.compare_shapes(first, second)
+    summary = kernels.summarize_similarity(first, second)
 
     k = x @ x.T
     m = y @ y.T
-    norm = np.sqrt(compute_hsic(k, k) * compute_hsic(m, m))
+    squares = compute_hsic(k, k) * compute_hsic(m, m)
     wide = np.pad(y, [(0, 0), (0, 2)])  # SciPy wants equal sizes
-    disparity = procrustes(x, wide)[2]
+    *_, disparity = procrustes(x, wide)
+    nuclear = np.sqrt(1 - disparity)
     expected = {
-        "cka": compute_hsic(k, m) / norm,
-        "procrustes": np.sqrt(2 - 2 * np.sqrt(1 - disparity)),
+        "cka": compute_hsic(k, m) / np.sqrt(squares),
+        "procrustes": np.sqrt(2 - 2 * nuclear),
         "rsa": spearmanr(pdist(x), pdist(y)).statistic,
     }
     assert values == approx(expected)
@@ -202,10 +225,11 @@ def test_values_equal_independent_definitions() -> None:
 @pytest.mark.parametrize("units", [5, 500])
 def test_random_features_are_not_alike(units) -> None:
     cka = []
-    for seed in range(20):
-        first = make_shape(sample(2 * seed, units))
-        second = make_shape(sample(2 * seed + 1, units))
-        cka.append(kernels.compare_shapes(first, second)["cka"])
+    for seed in range(0, 40, 2):
+        first = make_shape(sample(seed, units))
+        second = make_shape(sample(seed + 1, units))
+        values = kernels.compare_shapes(first, second)
+        cka.append(values["cka"])
     null = kernels.summarize_similarity(first, second)
 
     # Within three standard errors; the biased one has .9 of 500 units.
@@ -220,6 +244,7 @@ def test_random_features_are_not_alike(units) -> None:
     [np.zeros((8, 8)), np.full((8, 8), np.nan), np.eye(3)],
 )
 def test_what_has_no_shape_has_no_similarity(gram) -> None:
+    shape = kernels.make_shape(gram)
     other = make_shape(sample(0, 4, len(gram)))
-    summary = kernels.summarize_similarity(kernels.make_shape(gram), other)
+    summary = kernels.summarize_similarity(shape, other)
     assert set(summary.values()) == {None}

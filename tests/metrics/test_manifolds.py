@@ -16,7 +16,8 @@ from tfcomp.metrics.features import compute_rows
 NUM_POINTS = 72
 ANGLES = np.arange(NUM_POINTS) * 2 * np.pi / NUM_POINTS
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
-IN_GAP = (np.arange(NUM_POINTS) >= 30) & (np.arange(NUM_POINTS) < 42)
+PLACES = np.arange(NUM_POINTS)
+IN_GAP = (PLACES >= 30) & (PLACES < 42)
 NOTHING = np.zeros(NUM_POINTS, bool)
 NAMES = ("speed_ratio", "turning_ratio", "max_speed_ratio", "max_turning_ratio")
 
@@ -25,49 +26,56 @@ def compute_pca(
     activations: np.ndarray,
     count: int | None = None,
 ) -> manifolds.Components:
-    rows = compute_rows(activations, np.zeros(len(activations), bool))
+    nothing = np.zeros(len(activations), bool)
+    rows = compute_rows(activations, nothing)
     return manifolds.compute_components(rows, count)
 
 
 def embed(points: np.ndarray, units: int) -> np.ndarray:
     """The same points in more dimensions, turned, scaled and shifted."""
     rng = np.random.default_rng(7)
-    directions, _ = np.linalg.qr(rng.normal(size=(units, points.shape[1])))
-    return 5 * points @ directions.T + rng.normal(size=units)
+    random = rng.normal(size=(units, points.shape[1]))
+    directions, _ = np.linalg.qr(random)
+    shift = rng.normal(size=units)
+    return 5 * points @ directions.T + shift
 
 
 @pytest.mark.parametrize("units", [2, 5, 40, 500])
 def test_components_equal_those_of_another_library(units, rng) -> None:
     spread = rng.uniform(0.1, 2, size=units)
-    activations = np.float32(rng.normal(size=(40, units)) * spread)
+    activations = np.float32(spread * rng.normal(size=(40, units)))
+    scale = np.sqrt(activations.var(axis=0).sum())
+    count = min(3, units)
+
     pca = compute_pca(activations)
+    kept = compute_pca(activations, count)
+
+    distances = pdist(activations) / scale
     assert pca.features.shape == (40, min(40, units))
     assert pca.explained.sum() == approx(1)
-    scale = np.sqrt(activations.var(axis=0).sum())
-    distances = pdist(activations) / scale
     assert_allclose(pdist(pca.features), distances, rtol=1e-4)
 
-    count = min(3, units)
-    kept = compute_pca(activations, count)
     reference = PCA(count).fit(activations)
     shares = reference.explained_variance_ratio_
     assert_allclose(kept.explained, shares, atol=1e-5)
     expected = reference.transform(activations) / scale
-    largest = np.argmax(np.abs(expected), axis=0)
+    largest = np.abs(expected).argmax(axis=0)
     signs = np.sign(expected[largest, range(count)])
     assert_allclose(kept.features, expected * signs, atol=1e-3)
 
 
 @pytest.mark.parametrize("periodic", [False, True])
 def test_speed_and_turning_equal_loops(periodic, rng) -> None:
-    points = rng.normal(size=(9, 2, 3))
-    speed, angle = manifolds.compute_steps(points, periodic)
-    flat = points.reshape(9, 6)
+    points = rng.normal(size=(9, 6))
+
+    images = points.reshape(9, 2, 3)
+    speed, angle = manifolds.compute_steps(images, periodic)
+
     for i in range(9):
-        step = flat[(i + 1) % 9] - flat[i]
-        before = flat[i] - flat[i - 1]
-        length = np.sqrt(sum(step**2))
-        cosine = step @ before / length / np.sqrt(sum(before**2))
+        step = points[(i + 1) % 9] - points[i]
+        before = points[i] - points[i - 1]
+        length = np.linalg.norm(step)
+        cosine = step @ before / length / np.linalg.norm(before)
         turning = np.degrees(np.arccos(cosine))
         if not periodic and i == 8:
             length = np.nan
@@ -79,17 +87,21 @@ def test_speed_and_turning_equal_loops(periodic, rng) -> None:
 
 def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
     curve = embed(CIRCLE, 30)
+
     ratios = manifolds.compute_gap_statistics(curve, IN_GAP, periodic=True)
 
-    assert ratios == {name: approx(1) for name in NAMES}
-    assert all(type(value) is float for value in ratios.values())
+    expected = dict.fromkeys(NAMES, 1)
+    assert ratios == approx(expected)
+    assert {type(value) for value in ratios.values()} == {float}
 
 
 @pytest.mark.parametrize("border", [29, 41])
 def test_one_jump_shows_in_the_maximum(border) -> None:
     """Into a third dimension, at a border: the median does not see it."""
-    points = np.column_stack([CIRCLE, np.arange(NUM_POINTS) > border])
+    points = np.column_stack([CIRCLE, PLACES > border])
+
     ratios = manifolds.compute_gap_statistics(embed(points, 30), IN_GAP)
+
     for name in ("speed_ratio", "turning_ratio"):
         assert ratios[name] == approx(1)
         assert ratios[f"max_{name}"] > 10
@@ -120,19 +132,21 @@ def test_there_is_no_ratio(activations, is_gap) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("units", [3, 100])
 def test_dead_stage_has_no_components_and_is_not_embedded(units) -> None:
-    dead = compute_pca(np.full((20, units), 0.3, np.float32))
+    constant = np.full((20, units), 0.3, np.float32)
+
+    dead = compute_pca(constant)
+    embedded = manifolds.compute_umaps({"dead": dead})["dead"]
 
     assert not dead.features.any()
     assert not dead.explained.any()
-
-    embedded = manifolds.compute_umaps({"dead": dead})["dead"]
     assert embedded.shape == (20, 2)
     assert np.isnan(embedded).all()
 
 
 def test_umap_takes_five_points() -> None:
+    few = compute_pca(np.eye(4))
     with pytest.raises(ValueError, match="5 points"):
-        manifolds.compute_umaps({"few": compute_pca(np.eye(4))})
+        manifolds.compute_umaps({"few": few})
 
 
 @pytest.mark.filterwarnings("error")
@@ -147,12 +161,8 @@ def test_umap_keeps_neighbors_and_is_reproducible(
     monkeypatch.setenv("NUMBA_DISABLE_JIT", without_compiler)
     points = embed(CIRCLE[::6], 40)
     pca = compute_pca(points)
-    first, again = manifolds.compute_umaps(
-        {
-            "one": pca,
-            "other": pca,
-        }
-    ).values()
+    maps = manifolds.compute_umaps({"one": pca, "other": pca})
+    first, again = maps.values()
 
     assert first.shape == (12, 2)
     assert trustworthiness(points, first, n_neighbors=4) > 0.95

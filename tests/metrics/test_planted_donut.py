@@ -4,9 +4,12 @@ The outputs are what networks could draw at the held-out positions of the donut,
 having learned true bumps of sigma 1 everywhere else.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy.optimize
+from numpy.testing import assert_array_equal
 from pytest import approx
 from scipy.ndimage import gaussian_filter
 
@@ -37,11 +40,9 @@ KNOWN = BUMPS[~IS_OOD]
 
 
 def plant_means() -> np.ndarray:
-    weights = {
-        0: 1.0,
-        1: 1.0,
-    }
-    return planted.superpose(BUMPS, GRID, IS_OOD, weights)[IS_OOD]
+    weights = {0: 1.0, 1: 1.0}
+    outputs = planted.superpose(BUMPS, GRID, IS_OOD, weights)
+    return outputs[IS_OOD]
 
 
 def plant_blurred_means() -> np.ndarray:
@@ -63,8 +64,9 @@ def plant_random_weights() -> np.ndarray:
     rng = np.random.default_rng(0)
     images = []
     for point in POINTS:
-        sharing = KNOWN[(KNOWN_GRID == point).any(axis=1)]
-        images.append(np.tensordot(rng.random(len(sharing)), sharing, 1))
+        shares = (KNOWN_GRID == point).any(axis=1)
+        weights = rng.random(shares.sum())
+        images.append(np.tensordot(weights, KNOWN[shares], 1))
     return np.array(images)
 
 
@@ -74,19 +76,28 @@ def plant_nearest_memory() -> np.ndarray:
 
 
 def plant_random_memories() -> np.ndarray:
-    rows = np.random.default_rng(0).integers(len(KNOWN), size=(len(POINTS), 22))
-    return np.array([KNOWN[memories].sum(axis=0) for memories in rows])
+    rng = np.random.default_rng(0)
+    rows = rng.integers(len(KNOWN), size=(len(POINTS), 22))
+    images = [KNOWN[memories].sum(axis=0) for memories in rows]
+    return np.array(images)
 
 
 def plant_noise() -> np.ndarray:
-    return np.random.default_rng(0).normal(size=(len(POINTS), SIZE, SIZE))
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(len(POINTS), SIZE, SIZE))
 
 
-def fill(images: np.ndarray) -> np.ndarray:
-    """Outputs at all points, [n, SIZE, SIZE]."""
+def fill(plant: Callable[[], np.ndarray]) -> np.ndarray:
+    """Outputs at all points, [n, SIZE, SIZE], planted at held-out ones."""
     outputs = BUMPS.copy()
-    outputs[IS_OOD] = images
+    outputs[IS_OOD] = plant()
     return outputs
+
+
+def count_doubles(images: np.ndarray) -> float:
+    """The share of images with several peaks."""
+    counts = count_own_peaks(images, "bright")
+    return np.mean(counts > 1)
 
 
 @pytest.mark.parametrize(
@@ -99,36 +110,43 @@ def fill(images: np.ndarray) -> np.ndarray:
     ],
 )
 def test_superposers_are_recognized(plant, expected) -> None:
-    numbers = share(fill(plant()))
-    near = approx(expected, abs=0.02)
+    outputs = fill(plant)
 
+    numbers = share(outputs)
+
+    near = approx(expected, abs=0.02)
     assert numbers["sharing_far_r2_centered"] == near
     assert numbers["sharing_near_r2_centered"] == near
     assert numbers["rival_far_r2_centered"] < 0.05
-    assert np.mean(count_own_peaks(plant(), "bright") > 1) > 0.9
+    assert count_doubles(outputs[IS_OOD]) > 0.9
 
 
 @pytest.mark.parametrize("plant", [plant_random_memories, plant_noise])
 def test_other_outputs_are_no_superpositions(plant) -> None:
-    assert share(fill(plant()))["sharing_far_r2_centered"] < 0.25
+    numbers = share(fill(plant))
+    assert numbers["sharing_far_r2_centered"] < 0.25
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.0])
 def test_composers_are_no_superposers(sigma) -> None:
     outputs = planted.make_bumps(GRID, SIZE, sigma)
-    assert share(outputs)["sharing_far_r2_centered"] < 0.25
-    assert np.mean(count_own_peaks(outputs, "bright") > 1) == 0
+
+    numbers = share(outputs)
+
+    assert numbers["sharing_far_r2_centered"] < 0.25
+    assert count_doubles(outputs) == 0
 
 
 def test_a_copy_of_one_memory_shares_one_factor() -> None:
-    numbers = share(fill(plant_nearest_memory()))
+    numbers = share(fill(plant_nearest_memory))
     assert numbers["sharing_far_r2_centered"] == approx(1)
     assert numbers["single_far_r2_centered"] == approx(1)
 
 
 def share(outputs: np.ndarray) -> dict:
     r2 = compute_sharing(GRID, outputs, IS_OOD, SPACE)
-    return summarize_sharing(r2, DISTANCE, find_faint(outputs, IS_OOD))
+    faint = find_faint(outputs, IS_OOD)
+    return summarize_sharing(r2, DISTANCE, faint)
 
 
 @pytest.mark.parametrize(
@@ -142,12 +160,13 @@ def share(outputs: np.ndarray) -> dict:
     ],
 )
 def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
-    gram = kernels.compute_cosine_gram(fill(plant()))
+    gram = kernels.compute_cosine_gram(fill(plant))
 
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
 
     additive = numbers["alignment_additive_best"]
-    assert low < additive - numbers["alignment_radial_best"] < high
+    radial = numbers["alignment_radial_best"]
+    assert low < additive - radial < high
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.0])
@@ -187,8 +206,8 @@ def test_scores_equal_their_definition(rng) -> None:
 
     def explain(rows: np.ndarray) -> float:
         columns = np.vstack([flat[rows], gray]).T
-        error = scipy.optimize.nnls(columns, target)[1] ** 2
-        return 1 - error / (target.var() * target.size)
+        _, error = scipy.optimize.nnls(columns, target)
+        return 1 - error**2 / target.size / target.var()
 
     steps = np.abs(SMALL_GRID - [5, 6])
     same_x, same_y = ~SMALL_OOD & (steps == 0).T
@@ -196,13 +215,14 @@ def test_scores_equal_their_definition(rng) -> None:
     distance = np.linalg.norm(steps, axis=1).round(6)
     is_clear = ~SMALL_OOD & (steps > 3).all(axis=1)
     distance[~is_clear] = np.inf
-    rival = np.argsort(distance, kind="stable")[: sharing.sum()]
+    order = np.argsort(distance, kind="stable")
     expected = {
         "sharing": explain(sharing),
-        "rival": explain(rival),
+        "rival": explain(order[: sharing.sum()]),
         "single": max(explain(same_x), explain(same_y)),
     }
-    assert {name: r2[name][row] for name in SETS} == approx(expected)
+    scores = {name: r2[name][row] for name in SETS}
+    assert scores == approx(expected)
 
 
 def test_what_has_no_score() -> None:
@@ -212,14 +232,16 @@ def test_what_has_no_score() -> None:
     outputs[even] = 0.3
     outputs[broken] = np.nan
     outputs[9 * 14] = np.inf  # x = 9, shared by six points
+    faint = find_faint(outputs, SMALL_OOD)
+    nowhere = np.zeros(SMALL_OOD.sum())
+
+    r2 = share_small(outputs)
+    numbers = summarize_sharing(r2, nowhere, faint)
+
     lacks = SMALL_GRID[:, 0] == 9
     lacks[[blank, even, broken]] = True
-    r2 = share_small(outputs)
-
-    np.testing.assert_array_equal(np.isnan(r2["sharing"]), lacks[SMALL_OOD])
-
-    nothing = np.zeros(SMALL_OOD.sum())
-    numbers = summarize_sharing(r2, nothing, find_faint(outputs, SMALL_OOD))
+    is_lost = np.isnan(r2["sharing"])
+    assert_array_equal(is_lost, lacks[SMALL_OOD])
     assert numbers["sharing_far_r2_centered"] is None
     assert 0 < numbers["sharing_near_r2_centered"] < 1
 
@@ -227,12 +249,11 @@ def test_what_has_no_score() -> None:
 def test_small_grids_have_no_rival() -> None:
     """Of 6 x 6 points, none is clear of the middle in both factors."""
     grid = planted.make_grid(6, 6)
-    r2 = compute_sharing(
-        grid,
-        planted.make_bumps(grid, 6),
-        planted.hold_out(grid, 2, 3),
-        planted.make_space(6, 6),
-    )
+    space = planted.make_space(6, 6)
+    bumps = planted.make_bumps(grid, 6)
+    is_ood = planted.hold_out(grid, 2, 3)
+
+    r2 = compute_sharing(grid, bumps, is_ood, space)
 
     assert np.isnan(r2["rival"]).all()
     assert np.isfinite(r2["sharing"]).all()
@@ -240,10 +261,11 @@ def test_small_grids_have_no_rival() -> None:
 
 def test_a_free_constant_explains_no_bump() -> None:
     inner = planted.hold_out(SMALL_GRID[SMALL_OOD], 6, 7)
-    r2 = share_small(SMALL_BUMPS + 0.1)
+    even = np.full_like(SMALL_BUMPS, 0.3)
+    even[SMALL_OOD] = SMALL_BUMPS[SMALL_OOD]
 
-    assert r2["sharing"][inner].max() < 0.5
+    brighter = share_small(SMALL_BUMPS + 0.1)
+    useless = share_small(even)  # no memory is of any use
 
-    # No memory is of any use.
-    even = np.where(SMALL_OOD[:, None, None], SMALL_BUMPS, 0.3)
-    assert share_small(even)["sharing"] == approx(0)
+    assert brighter["sharing"][inner].max() < 0.5
+    assert useless["sharing"] == approx(0)

@@ -1,7 +1,5 @@
 """Parts of kernels and of images: planted ones and the definitions."""
 
-import math
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -15,57 +13,65 @@ GRID = make_grid(5, 6)
 
 
 def make_gram(count: int) -> np.ndarray:
-    rows = np.random.default_rng(5).normal(size=(count, 9))
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(count, 9))
     return rows @ rows.T
 
 
 def explain(gram: np.ndarray, grid: np.ndarray, factors: list[int]) -> float:
     """The share of the means over what all other factors do."""
+    values = grid[:, factors]
     count = len(grid)
-    first, second = np.divmod(np.arange(count**2), count)
-    pairs = np.hstack([grid[first][:, factors], grid[second][:, factors]])
-    _, cell = np.unique(
-        pairs,
-        axis=0,
-        return_inverse=True,
-    )
-    cell = cell.ravel()
-    means = np.bincount(cell, gram.ravel()) / np.bincount(cell)
-    return means[cell].var() / gram.var()
+    pairs = [(*a, *b) for a in values for b in values]
+    _, cell = np.unique(pairs, axis=0, return_inverse=True)
+    cell = cell.reshape(count, count)
+    means = np.zeros_like(gram)
+    for number in np.unique(cell):
+        is_inside = cell == number
+        means[is_inside] = gram[is_inside].mean()
+    return means.var() / gram.var()
 
 
 def test_shares_equal_the_definition(rng) -> None:
     gram = make_gram(30)
+    order = rng.permutation(30)
 
     anova = summarize_anova(3 * gram, GRID)
+    shuffled = summarize_anova(gram[order][:, order], GRID[order])
 
     first = explain(gram, GRID, [0])
     second = explain(gram, GRID, [1])
-    assert anova["anova_first"] == approx(first)
-    assert anova["anova_second"] == approx(second)
-    assert anova["anova_pairwise"] == approx(1 - first - second)
-    order = rng.permutation(30)
-    shuffled = summarize_anova(gram[np.ix_(order, order)], GRID[order])
+    expected = {
+        "anova_first": first,
+        "anova_second": second,
+        "anova_pairwise": 1 - first - second,
+    }
+    for name, share in expected.items():
+        assert anova[name] == approx(share)
     assert shuffled == approx(anova)
 
 
 def test_orders_of_three_factors() -> None:
     grid = make_grid(2, 3, 2)
     gram = make_gram(len(grid))
+    kernel = kernels.make_factorized_kernel(grid)
 
     anova = summarize_anova(gram, grid)
+    additive = summarize_anova(kernel, grid)
 
-    single = sum(explain(gram, grid, [factor]) for factor in range(3))
-    pairs = ([0, 1], [0, 2], [1, 2])
-    both = sum(explain(gram, grid, pair) for pair in pairs)
+    single = 0.0
+    pairs = 0.0
+    for factor in range(3):
+        others = [(factor + 1) % 3, (factor + 2) % 3]
+        single += explain(gram, grid, [factor])
+        pairs += explain(gram, grid, others)
     expected = {
         "anova_single": single,
-        "anova_pairwise": both - 2 * single,
-        "anova_higher": 1 - both + single,
+        "anova_pairwise": pairs - 2 * single,
+        "anova_higher": 1 - pairs + single,
         "factorization_ratio": single,
     }
     assert anova == approx(expected)
-    additive = summarize_anova(kernels.make_factorized_kernel(grid), grid)
     assert additive["anova_single"] == approx(1)
 
 
@@ -79,23 +85,28 @@ PLUSES = ROWS + COLUMNS
 
 def test_marginals_against_loops(rng) -> None:
     images = rng.normal(size=(3, 4, 5))
+
     parts = schmidt.remove_marginals(images)
+
     for n, i, j in np.ndindex(images.shape):
         image = images[n]
-        rest = image[i].mean() + image[:, j].mean() - image.mean()
+        row = image[i].mean()
+        column = image[:, j].mean()
+        rest = row + column - image.mean()
         assert parts[n, i, j] == approx(image[i, j] - rest)
 
 
 def test_r2_of_parts_equals_least_squares(rng) -> None:
-    truth = rng.normal(size=(3, 4, 5))
-    images = truth + rng.normal(size=(3, 4, 5))
-    part = schmidt.remove_marginals(images)
-    true_part = schmidt.remove_marginals(truth)
-    scale = np.sum(part * true_part) / np.sum(part**2)
-    error = np.sum((scale * part - true_part) ** 2)
-    expected = 1 - error / np.sum(true_part**2)
-    r2 = compute_interaction_r2(images[..., None], truth[..., None])
+    truth = rng.normal(size=(3, 4, 5, 1))
+    images = truth + rng.normal(size=truth.shape)
 
+    r2 = compute_interaction_r2(images, truth)
+
+    part = schmidt.remove_marginals(images[..., 0])
+    true_part = schmidt.remove_marginals(truth[..., 0])
+    scale = np.sum(part * true_part) / np.sum(part**2)
+    error = scale * part - true_part
+    expected = 1 - np.sum(error**2) / np.sum(true_part**2)
     assert r2 == approx(expected)
 
 
@@ -123,15 +134,18 @@ def test_planted_images(images, truth, expected) -> None:
 @pytest.mark.parametrize("sizes", [(4, 5), (5, 3), (1, 4), (6, 6), (1, 1)])
 def test_values_equal_the_definition(sizes) -> None:
     nx, ny = sizes
-    gram = make_gram(math.prod(sizes))
+    gram = make_gram(nx * ny)
+
+    values = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
+
     realigned = np.empty((nx * nx, ny * ny))
     for x, y, x_other, y_other in np.ndindex(nx, ny, nx, ny):
         row = x * nx + x_other
         column = y * ny + y_other
-        realigned[row, column] = gram[x * ny + y, x_other * ny + y_other]
+        place = x * ny + y
+        other = x_other * ny + y_other
+        realigned[row, column] = gram[place, other]
     expected = np.linalg.svd(realigned, compute_uv=False)
-    values = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
-
     assert_allclose(values, expected, atol=1e-10)
 
 
@@ -146,15 +160,17 @@ def test_values_equal_the_definition(sizes) -> None:
 )
 def test_planted_ranks(name, rank, width, scale) -> None:
     grid = make_grid(7, 6).astype(float)
-    gram = scale * kernels.IDEAL_KERNELS[name](grid, width=width)
+    kernel = kernels.IDEAL_KERNELS[name](grid, width=width)
+    gram = scale * kernel
+
     values = schmidt.compute_schmidt_values(gram, grid)
-
-    assert (values > 1e-12 * values[0]).sum() == rank
-
     explained = schmidt.compute_explained_fraction(values)
-    assert explained[rank - 1] == approx(1)
+    summary = schmidt.summarize_schmidt(gram, grid)
 
-    effective = schmidt.summarize_schmidt(gram, grid)["schmidt_effective_rank"]
+    is_kept = values > 1e-12 * values[0]
+    assert is_kept.sum() == rank
+    assert explained[rank - 1] == approx(1)
+    effective = summary["schmidt_effective_rank"]
     assert rank - 1 < effective <= rank + 1e-9
 
 
@@ -162,17 +178,19 @@ def test_planted_ranks(name, rank, width, scale) -> None:
 def test_blank_and_broken_kernels_give_none(value) -> None:
     gram = np.full((30, 30), value)
 
-    assert set(schmidt.summarize_schmidt(gram, GRID).values()) == {None}
-
     with np.errstate(invalid="ignore"):
         anova = summarize_anova(gram, GRID)
-    assert set(anova.values()) == {None}
+    summary = schmidt.summarize_schmidt(gram, GRID)
+
+    values = {*summary.values(), *anova.values()}
+    assert values == {None}
 
 
 @pytest.mark.parametrize("rows", [[*range(29)], [*range(29), 0]])
 def test_only_full_grids_of_two_factors(rows) -> None:
+    gram = make_gram(30)
     with pytest.raises(ValueError, match="once"):
-        schmidt.compute_schmidt_values(make_gram(30), GRID[rows])
+        schmidt.compute_schmidt_values(gram, GRID[rows])
 
 
 def test_centering_equals_its_definition(rng) -> None:
@@ -180,13 +198,13 @@ def test_centering_equals_its_definition(rng) -> None:
     gram = rows @ rows.T
     rows = rows - rows.mean(axis=0)
     centered = rows @ rows.T
+
     kernel = schmidt.center_kernel(gram)
+    numbers = schmidt.summarize_schmidt(gram, GRID)
 
     assert_allclose(kernel, centered, atol=1e-10)
-
-    numbers = schmidt.summarize_schmidt(gram, GRID)
-    expected = schmidt.summarize_schmidt(centered, GRID)
+    summary = schmidt.summarize_schmidt(centered, GRID)
     for name in ("effective_rank", "explained_1", "explained_2"):
-        value = approx(expected[f"schmidt_{name}"])
-        assert numbers[f"schmidt_centered_{name}"] == value
-        assert numbers[f"schmidt_{name}"] != value
+        expected = approx(summary[f"schmidt_{name}"])
+        assert numbers[f"schmidt_centered_{name}"] == expected
+        assert numbers[f"schmidt_{name}"] != expected

@@ -22,7 +22,8 @@ def polarity(request) -> str:
 
 
 def make_bump(x: float, y: float) -> np.ndarray:
-    return make_bumps(np.array([[x, y]]), SIZE)[0]
+    point = np.array([[x, y]])
+    return make_bumps(point, SIZE)[0]
 
 
 def to_polarity(bright: np.ndarray, polarity: str) -> np.ndarray:
@@ -38,13 +39,8 @@ def score(
     polarity: str = "bright",
     reference=None,
 ) -> dict[str, float | None]:
-    by_image = scores.score_images(
-        images,
-        truth,
-        positions,
-        polarity,
-        reference,
-    )
+    options = (positions, polarity, reference)
+    by_image = scores.score_images(images, truth, *options)
     return scores.average_scores(by_image)
 
 
@@ -52,13 +48,14 @@ def test_mse_equals_a_plain_loop(rng) -> None:
     images, truth = rng.random((2, 3, 4, 5)).astype(np.float32)
 
     mse = scores.compute_mse_per_image(images, truth)
+    with_channel = scores.compute_mse_per_image(images[..., None], truth)
 
     expected = np.zeros(3)
-    for place in np.ndindex(3, 4, 5):
-        error = float(images[place]) - float(truth[place])
-        expected[place[0]] += error**2 / 20
+    for n, row, column in np.ndindex(3, 4, 5):
+        pixel = float(images[n, row, column])
+        error = pixel - float(truth[n, row, column])
+        expected[n] += error**2 / 20
     assert_allclose(mse, expected)
-    with_channel = scores.compute_mse_per_image(images[..., None], truth)
     assert_array_equal(with_channel, mse)
     with pytest.raises(ValueError, match="size"):  # it is not broadcast
         scores.compute_mse_per_image(images, truth[:1])
@@ -71,13 +68,22 @@ def test_channels_count_as_pixels_and_peaks_are_of_their_mean(rng) -> None:
     numbers = score(images, truth, reference=mean)
     peaks = scores.compute_peaks(images, "bright")
 
-    error = ((images - truth) ** 2).mean()
+    error = np.mean((images - truth) ** 2)
+    blank = np.mean((mean - truth) ** 2)
+    gray_peaks = scores.compute_peaks(images.mean(axis=-1), "bright")
     assert numbers["mse"] == approx(error)
-    assert numbers["relative_mse"] == approx(
-        error / ((mean - truth) ** 2).mean()
-    )
-    gray = images.mean(axis=-1)
-    assert_array_equal(peaks, scores.compute_peaks(gray, "bright"))
+    assert numbers["relative_mse"] == approx(error / blank)
+    assert_array_equal(peaks, gray_peaks)
+
+
+def average_window(values: np.ndarray) -> np.ndarray:
+    """Means under a Gaussian window of 1.5 pixels, [n, 3, 2, 2]."""
+    steps = np.arange(-5, 6) / 1.5
+    profile = np.exp(-(steps**2) / 2)
+    window = np.outer(profile, profile)
+    patches = sliding_window_view(values, (11, 11), axis=(1, 2))
+    sums = (patches * window).sum(axis=(-2, -1))
+    return sums / window.sum()
 
 
 def test_ssim_equals_its_definition(rng) -> None:
@@ -87,30 +93,28 @@ def test_ssim_equals_its_definition(rng) -> None:
 
     error = compute_ssim_error(images, truth)
 
-    steps = np.exp(-(np.arange(-5, 6) ** 2) / (2 * 1.5**2))
-    window = np.outer(steps, steps)
-    window /= window.sum()
-
-    def average(values: np.ndarray) -> np.ndarray:
-        """Means under a Gaussian window, [n, 3, 2, 2]."""
-        patches = sliding_window_view(values, (11, 11), axis=(1, 2))
-        return (patches * window).sum(axis=(-2, -1))
-
-    mean_a = average(images)
-    mean_b = average(truth)
-    squares = mean_a**2 + mean_b**2
-    product = mean_a * mean_b
-    spread = average(images**2) + average(truth**2) - squares
-    shared = average(images * truth) - product
-    similarity = (2 * product + 1e-4) / (squares + 1e-4)
-    similarity *= (2 * shared + 9e-4) / (spread + 9e-4)
-    assert_allclose(error, 1 - similarity.mean(axis=(1, 2, 3)), atol=1e-5)
+    mean = average_window(images)
+    true_mean = average_window(truth)
+    squares = mean**2 + true_mean**2
+    product = mean * true_mean
+    spread = average_window(images**2 + truth**2) - squares
+    shared = average_window(images * truth) - product
+    luminance = (2 * product + 1e-4) / (squares + 1e-4)
+    structure = (2 * shared + 9e-4) / (spread + 9e-4)
+    similarity = (luminance * structure).mean(axis=(1, 2, 3))
+    assert_allclose(error, 1 - similarity, atol=1e-5)
     assert error[1] == approx(0, abs=1e-6)
     assert 1 < error[2] < 2
 
-    images[0, 4, 4] = np.nan
-    is_lost = np.isnan(compute_ssim_error(images, truth))
-    assert is_lost.tolist() == [True, False, False]
+
+def test_broken_images_have_no_ssim(rng) -> None:
+    images = rng.random((3, 13, 12, 2))
+    broken = images.copy()
+    broken[0, 4, 4] = np.nan
+
+    error = compute_ssim_error(broken, images)
+
+    assert np.isnan(error).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_ssim_equals_its_definition(rng) -> None:
     ],
 )
 def test_relative_mse(contrast, expected, polarity) -> None:
-    bumps = np.stack([make_bump(3, 8), make_bump(5, 5)])
+    bumps = make_bumps(np.array([[3, 8], [5, 5]]), SIZE)
     truth = to_polarity(bumps, polarity)
     images = to_polarity(contrast * bumps, polarity)
 
@@ -132,16 +136,20 @@ def test_relative_mse(contrast, expected, polarity) -> None:
 
 
 def test_blank_truth_has_no_relative_mse(polarity) -> None:
-    truth = to_polarity(np.zeros((1, SIZE, SIZE)), polarity)
+    black = np.zeros((1, SIZE, SIZE))
+    truth = to_polarity(black, polarity)
     numbers = score(truth, truth, polarity=polarity)
     assert numbers["relative_mse"] is None
 
 
 def test_peaks_are_x_then_y(polarity) -> None:
     positions = [(2, 9), (9, 2), (0, 11), (11, 0), (0, 0), (11, 11), (5, 6)]
-    images = to_polarity(make_bumps(np.array(positions), SIZE), polarity)
+    bumps = make_bumps(np.array(positions), SIZE)
+    images = to_polarity(bumps, polarity)
 
-    assert_array_equal(scores.compute_peaks(images, polarity), positions)
+    peaks = scores.compute_peaks(images, polarity)
+
+    assert_array_equal(peaks, positions)
 
 
 STRIPE = np.zeros((SIZE, SIZE))
@@ -235,7 +243,8 @@ def test_number_of_peaks_of_an_image_by_its_own_height(
     image, count, polarity
 ) -> None:
     images = to_polarity(image[None], polarity)
-    assert scores.count_own_peaks(images, polarity).tolist() == [count]
+    counts = scores.count_own_peaks(images, polarity)
+    assert counts.tolist() == [count]
 
 
 def test_the_least_height_of_a_peak(polarity) -> None:
@@ -256,7 +265,8 @@ def count_slowly(image: np.ndarray) -> int:
     for level in np.unique(image[image > 0.5]):
         plateaus, count = ndimage.label(image == level, near)
         for label in range(1, count + 1):
-            around = ndimage.binary_dilation(plateaus == label, near)
+            plateau = plateaus == label
+            around = ndimage.binary_dilation(plateau, near)
             num_peaks += image[around].max() == level
     return num_peaks
 
@@ -265,11 +275,14 @@ def count_slowly(image: np.ndarray) -> int:
 def test_number_of_peaks_equals_a_flood(num_levels, polarity, rng) -> None:
     # Few levels make plateaus, many make single peaks; those of one image do
     # not join those at the same place of the next.
-    images = rng.integers(0, num_levels, (30, 6, 9)) / (num_levels - 1)
+    levels = rng.integers(0, num_levels, (30, 6, 9))
+    bright = levels / (num_levels - 1)
+    images = to_polarity(bright, polarity)
 
-    counts = scores.count_peaks(to_polarity(images, polarity), polarity)
+    counts = scores.count_peaks(images, polarity)
 
-    assert counts.tolist() == [count_slowly(image) for image in images]
+    expected = [count_slowly(image) for image in bright]
+    assert counts.tolist() == expected
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -280,9 +293,11 @@ def test_diverged_model_is_never_right(value, polarity) -> None:
     images[0, 3, 3] = value
 
     numbers = score(images, truth, positions, polarity)
+    counts = scores.count_peaks(images, polarity)
+    own_counts = scores.count_own_peaks(images, polarity)
 
-    assert scores.count_peaks(images, polarity).tolist() == [0, 1]
-    assert_array_equal(scores.count_own_peaks(images, polarity), [np.nan, 1])
+    assert_array_equal(counts, [0, 1])
+    assert_array_equal(own_counts, [np.nan, 1])
     assert numbers == {
         "mse": None,
         "relative_mse": None,

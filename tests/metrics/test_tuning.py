@@ -26,25 +26,32 @@ def test_shares_equal_the_slow_definition(shape, rng) -> None:
 
     tuning = compute_tuning(to_activations(*maps), shape)
 
+    axes = set(range(len(shape)))
     for number, unit in enumerate(maps):
+        variance = unit.var()
         shares = []
-        for axis in range(len(shape)):
-            others = tuple({*range(len(shape))} - {axis})
+        for axis in axes:
+            others = tuple(axes - {axis})
             effects = unit.mean(axis=others)
-            shares.append(effects.var() / unit.var())
+            shares.append(effects.var() / variance)
         assert_allclose(tuning.factor_shares[number], shares)
-        assert_allclose(tuning.variance[number], unit.var())
+        assert_allclose(tuning.variance[number], variance)
         assert tuning.additive_share[number] == approx(sum(shares))
 
 
 def test_orders_of_three_factors() -> None:
-    a, b, c = np.indices((2, 3, 2)).astype(float)
-    a = 2 * a - 1
-    b = b - 1
-    c = 2 * c - 1
-    units = [a + b, a * b + 2 * a * c, a * b * c, a * b + b + a * b * c]
+    a, b, c = np.indices((2, 3, 2)) - 1.0
+    a = 2 * a + 1
+    c = 2 * c + 1
+    triple = a * b * c
+    units = [
+        a + b,
+        a * b + 2 * a * c,
+        triple,
+        a * b + b + triple,
+    ]
 
-    tuning = compute_tuning(to_activations(*units), (2, 3, 2))
+    tuning = compute_tuning(to_activations(*units), triple.shape)
 
     assert_allclose(tuning.additive_share, [1, 0, 0, 1 / 3], atol=1e-9)
     assert_allclose(tuning.pair_share, [0, 1, 0, 1 / 3], atol=1e-9)
@@ -52,46 +59,52 @@ def test_orders_of_three_factors() -> None:
 
 def test_summary_weights_units_by_their_variance() -> None:
     activations = to_activations(3 * X, X, PRODUCT, 0 * X)
+    tuning = compute_tuning(activations, X.shape)
 
-    summary = summarize_tuning(compute_tuning(activations, X.shape))
+    summary = summarize_tuning(tuning)
 
-    weighted = 10 * X.var() / (10 * X.var() + PRODUCT.var())
+    additive = 10 * X.var()
+    weighted = additive / (additive + PRODUCT.var())
+    rest = 1 - weighted
     expected = {
         "additive_share_mean": 2 / 3,
         "additive_share_median": 1,
         "additive_share_weighted": weighted,
         "pair_share_mean": 1 / 3,
-        "pair_share_weighted": 1 - weighted,
+        "pair_share_weighted": rest,
         "dead_unit_fraction": 0.25,
-        "product_share": 1 - weighted,
+        "product_share": rest,
         "sum_share": 0.0,
-        "product_less_sum": 1 - weighted,
+        "product_less_sum": rest,
     }
     assert summary == approx(expected)
-    assert all(type(value) is float for value in summary.values())
+    assert {type(value) for value in summary.values()} == {float}
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("value", [0.0, 0.1, np.nan, np.inf])
 def test_dead_and_diverged_stages_have_no_share(value) -> None:
     activations = np.full((30, 4), value)
-
     tuning = compute_tuning(activations, X.shape)
-    summary = summarize_tuning(tuning)
 
-    assert summary.pop("dead_unit_fraction") == float(np.isfinite(value))
+    summary = summarize_tuning(tuning)
+    units = select_units(activations, tuning.variance, 3)
+
+    assert summary.pop("dead_unit_fraction") == np.isfinite(value)
     assert set(summary.values()) == {None}
-    assert select_units(activations, tuning.variance, 3).size == 0
+    assert units.size == 0
 
 
 def test_a_variance_of_rounding_selects_finite_units() -> None:
     constant = np.full((36, 2), 0.3, np.float32)
-    units = select_units(constant, constant.var(axis=0), 3)
+    variance = constant.var(axis=0)
+    units = select_units(constant, variance, 3)
     assert np.isfinite(units).all()
 
 
 def test_selection_is_pivoted_orthogonalization(rng) -> None:
-    activations = rng.normal(size=(30, 12)) * rng.uniform(1, 2, size=12)
+    scales = rng.uniform(1, 2, size=12)
+    activations = scales * rng.normal(size=(30, 12))
     # Copies, shifted and scaled, and a dead unit are not selected.
     copies = 0.9 * activations + 4
     stage = np.hstack([activations, copies, 0 * activations])
@@ -102,7 +115,7 @@ def test_selection_is_pivoted_orthogonalization(rng) -> None:
     rest = activations - activations.mean(axis=0)
     expected = []
     for _ in range(6):
-        unit = int(np.argmax((rest**2).sum(axis=0)))
+        unit = np.var(rest, axis=0).argmax()
         pivot = rest[:, unit] / np.linalg.norm(rest[:, unit])
         rest = rest - np.outer(pivot, pivot @ rest)
         expected.append(unit)
@@ -111,36 +124,34 @@ def test_selection_is_pivoted_orthogonalization(rng) -> None:
 
 def make_profile(width: float, center: int) -> np.ndarray:
     """A Gaussian of one coordinate of a 28 x 28 grid."""
-    return np.exp(-0.5 * ((np.arange(28) - center) / width) ** 2)
+    steps = (np.arange(28) - center) / width
+    return np.exp(-0.5 * steps**2)
 
 
 def tell_types(*maps: np.ndarray) -> float | None:
-    tuning = compute_tuning(to_activations(*maps), (28, 28))
+    activations = to_activations(*maps)
+    tuning = compute_tuning(activations, (28, 28))
     return summarize_tuning(tuning)["product_less_sum"]
 
 
-@pytest.mark.parametrize(
-    "level, sign",
-    [
-        (0.0, 1.0),
-        (-0.5, -1.0),
-    ],
-)
-@pytest.mark.parametrize("center", [(14, 14), (3, 20), (0, 0)])
+@pytest.mark.parametrize("level, sign", [(0.0, 1.0), (-0.5, -1.0)])
+@pytest.mark.parametrize("x, y", [(14, 14), (3, 20), (0, 0)])
 @pytest.mark.parametrize("width", [0.5, 2.0, 8.0])
 def test_products_and_sums_of_any_width_are_told_apart(
-    width, center, sign, level
+    width, x, y, sign, level
 ) -> None:
     """The additive share of such products is .09 to .93."""
-    of_x = make_profile(width, center[0])
-    of_y = make_profile(width, center[1])
+    of_x = make_profile(width, x)
+    of_y = make_profile(width, y)
+    product = np.outer(of_x, of_y)
+    total = np.add.outer(of_x, of_y)
 
-    product = tell_types(level + sign * np.outer(of_x, of_y))
-    total = tell_types(level + sign * np.add.outer(of_x, of_y))
+    product_type = tell_types(level + sign * product)
+    sum_type = tell_types(level + sign * total)
 
-    assert product == 1
+    assert product_type == 1
     # A sum of two very wide profiles is nearly a product, too: of no type.
-    assert total == -1 or (total == 0 and width == 8)
+    assert sum_type == -1 or (sum_type == 0 and width == 8)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +164,12 @@ def test_products_and_sums_of_any_width_are_told_apart(
 def test_noise_units_do_not_count(combine, expected, rng) -> None:
     """One of them moved the mean additive share from 1 to .73."""
     profile = make_profile(2.0, 14)
+    unit = combine(profile, profile)
     noise = rng.normal(size=(9, 28, 28))
     noise[0] *= 10
     rounding = 1e-9 * rng.normal(size=(28, 28))
 
-    types = tell_types(combine(profile, profile), *noise, rounding)
-
-    assert types == expected
+    assert tell_types(unit, *noise, rounding) == expected
     assert tell_types(*noise) is None
 
 
@@ -170,13 +180,14 @@ def test_the_best_product_is_the_first_singular_component(rng) -> None:
     tuning = compute_tuning(to_activations(*maps), (28, 28))
 
     for share, unit in zip(tuning.product_share, maps, strict=True):
-        middle = (unit.min() + unit.max()) / 2
-        end = unit.min() if unit.mean() <= middle else unit.max()
+        mean = unit.mean()
+        ends = [unit.min(), unit.max()]
+        is_low = mean <= np.mean(ends)
         expected = []
-        for rest in (unit.mean(), end):
+        for rest in (mean, ends[0] if is_low else ends[1]):
             values = np.linalg.svd(unit - rest, compute_uv=False)
-            error = (values[1:] ** 2).sum()
-            expected.append(1 - error / unit.var() / unit.size)
+            error = np.sum(values[1:] ** 2) / unit.size
+            expected.append(1 - error / unit.var())
         assert share == approx(max(expected), abs=0.01)
 
 
