@@ -133,7 +133,7 @@ def test_fading_does_not_change_the_volume_per_contrast() -> None:
     faded = contrast[:, None] * bumps + biases
 
     divided = geometry.divide_by_contrast(
-        log_volume + 2 * np.log(contrast),
+        0.7 + 2 * np.log(contrast),
         activations=faded,
         num_factors=2,
     )

@@ -132,15 +132,15 @@ class FactorTable:
         columns = self._describe_columns(num_images, ignore or ())
         selected = _select_factors(columns, factors)
         self._make_space(selected)
-        sizes = {}
+        num_levels = {}
         for name, given in columns.items():
             if name not in self.space.names:
-                sizes[name] = given.count_levels()
+                num_levels[name] = given.count_levels()
         self.nuisance = []
-        for name, size in sizes.items():
-            if 1 < size < len(self.rows):
+        for name, count in num_levels.items():
+            if 1 < count < len(self.rows):
                 self.nuisance.append(name)
-        self.notes = self._list_notes(sizes)
+        self.notes = self._list_notes(num_levels)
 
     def _describe_columns(
         self,
