@@ -518,9 +518,7 @@ def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     trained = RunAnalysis.of_run(run, traced=traced)
     metrics = compute_metrics(trained)
     start_run = reset(run)
-    # All numbers of the trained network are computed, so its functions can
-    # take over the other weights.
-    untrained = RunAnalysis.of_run(start_run, traced=[trained.traced])
+    untrained = RunAnalysis.of_run(start_run, traced=traced)
     start = compute_metrics(untrained)
     del start["stages"]
     metrics["start"] = start
