@@ -16,7 +16,6 @@ from tfcomp.metrics import references
 from tfcomp.metrics.point_scores import Evaluation
 from tfcomp.report.report_build import MAKERS
 from tfcomp.report.verbalize import describe_baselines, list_references
-from tfcomp.representations import readers
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def test_readings_by_factor_and_level(reader) -> None:
     frame = report.to_frame()
     assert not frame.loc[frame["is_ood"], "reads_x"].any()
     assert frame["reads_y"].mean() > 0.97
-    (exhibit,) = MAKERS["readings"]([report.analysis]).exhibits
+    exhibit, _ = MAKERS["readings"]([report.analysis]).exhibits
     assert len(exhibit.rows) == len(table)
 
 
@@ -71,13 +70,22 @@ def test_levels_by_their_definition() -> None:
     region = (INDEX > 0).sum(axis=1) >= 2  # what is left is a star
     dataset = tfcomp.evaluate(TABLE.draw, TABLE, region).dataset
 
-    levels = readers.find_levels(dataset)
+    levels = references.find_levels(dataset)
 
     index = dataset.space.to_index(dataset.splits.grid)
     known = index[dataset.splits.is_id]
     for row, level in zip(index, levels, strict=True):
         assert level == (known != row).sum(axis=1).min()
     assert max(levels) == 2
+
+
+def test_data_without_full_combinations_have_no_levels() -> None:
+    flags = "--dataset=stripes --region=corner:4 --grid_size=8 --num_bumps=0"
+    dataset = make_dataset(parse_config(flags.split()))
+
+    parts = list(references.list_levels(dataset))
+
+    assert {level for _, level, _ in parts} == {"any"}
 
 
 def test_samples_of_a_stochastic_model(reader, rng) -> None:

@@ -79,6 +79,7 @@ class FactorTable:
 
     Attributes:
         space: The factors that vary; `notes` names the others.
+        nuisance: Names of nuisance columns with values that occur repeatedly.
         points: Existing combinations [n, F], in the order of the grid;
             continuous factors have their own values, not values of bins.
         counts: Number of images of each combination [n].
@@ -131,7 +132,15 @@ class FactorTable:
         columns = self._describe_columns(num_images, ignore or ())
         selected = _select_factors(columns, factors)
         self._make_space(selected)
-        self.notes = self._list_notes(columns)
+        others = {}
+        for name, given in columns.items():
+            if name not in self.space.names:
+                others[name] = given.count_levels()
+        self.nuisance: list[str] = []
+        for name, size in others.items():
+            if 1 < size < len(self.rows):
+                self.nuisance.append(name)
+        self.notes = self._list_notes(others)
 
     def _describe_columns(
         self,
@@ -210,10 +219,12 @@ class FactorTable:
                     f"leaves it out, {name}:continuous takes numbers)",
                 )
 
-    def _list_notes(
-        self, columns: Mapping[str, Description]
-    ) -> tuple[str, ...]:
-        """Lists what is not a factor, and what must be known of factors."""
+    def _list_notes(self, others: Mapping[str, int]) -> tuple[str, ...]:
+        """Lists what must be known of factors, and what is none.
+
+        Args:
+            others: Numbers of values of the columns that are not factors.
+        """
         notes = []
         storage = ""
         if self._images is not None:
@@ -222,10 +233,7 @@ class FactorTable:
             notes.append(storage)
 
         nuisance = []
-        for name, given in columns.items():
-            if name in self.space.names:
-                continue
-            size = given.count_levels()
+        for name, size in others.items():
             if size > 1:
                 nuisance.append(f"{name} ({size})")
             else:

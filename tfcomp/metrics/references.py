@@ -268,6 +268,43 @@ def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
     }
 
 
+def find_levels(dataset: Dataset) -> Array:
+    """Counts factors that differ between points and the nearest ID point."""
+    space = dataset.space
+    index = space.to_index(dataset.splits.grid)
+    train = sample_known(dataset)
+    train_index = space.to_index(train)
+    known = np.unique(train_index, axis=0)
+
+    places = find_nearest(index, known, space)
+    nearest = known[places]
+    differs = index != nearest
+    return differs.sum(axis=1)
+
+
+def list_levels(dataset: Dataset) -> Iterator[tuple[str, str, Array]]:
+    """Lists the parts of the grid that scores of factors are means over.
+
+    Yields:
+        The subset, `id` or `ood`; the level, `any` or the number of factors in
+        which points differ from the nearest ID point; and a mask of the grid.
+    """
+    subsets = {
+        "id": dataset.splits.is_id,
+        "ood": dataset.splits.is_ood,
+    }
+    for subset, mask in subsets.items():
+        if mask.any():
+            yield subset, "any", mask
+
+    if not len(sample_known(dataset)):  # as of stripes, which lack x or y
+        return
+    levels = find_levels(dataset)
+    for subset, mask in subsets.items():
+        for level in np.unique(levels[mask]):
+            yield subset, str(level), mask & (levels == level)
+
+
 def sample_known(dataset: Dataset) -> Array:
     """Samples training points without NaN, always the same ones, [m, F]."""
     rows = _choose_known(dataset)

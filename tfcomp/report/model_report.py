@@ -37,7 +37,12 @@ from tfcomp.report.page import (
 from tfcomp.report.report_build import build_report
 from tfcomp.report.stage_section import make_charts
 from tfcomp.report.verbalize import describe_model
-from tfcomp.representations.readers import Reader, list_readings
+from tfcomp.representations.readers import (
+    Reader,
+    list_readings,
+    read_samples,
+)
+from tfcomp.representations.samples import list_samples
 from tfcomp.storage.run_folder import find_published
 
 Scores = dict[str, dict[str, float | None]]
@@ -123,7 +128,7 @@ class ModelReport:
         """More results by name.
 
         Embeddings and encoders have `layers`, `parts` and `pairs`, encoders
-        also `codes`; with a reader there are `readings`.
+        also `codes`; with a reader there are `readings` and `samples`.
         """
         tables = {}
         for name, rows in self.run.tables.items():
@@ -399,7 +404,8 @@ def evaluate(
         samples: How often a stochastic model is evaluated: `scores` are means
             and `score_sds` standard deviations.
         reader: A result of `train_reader`, which finds the factors in images
-            of the model: `tables["readings"]`.
+            of the model: `tables["readings"]`. It judges `samples`, too:
+            `tables["samples"]`.
 
     Raises:
         ConfigError: For an impossible region or name, or a reader that does
@@ -452,8 +458,7 @@ def evaluate(
         reader=reader,
     )
     if reader is not None:
-        rows = list_readings(reader, data, wrapped, outputs, samples)
-        run.tables["readings"] = rows
+        _read(reader, run, outputs, samples)
     if samples == 1:
         return ModelReport(run, outputs)
     sampled = _sample_scores(run, outputs, samples)
@@ -464,6 +469,43 @@ def print_split(data: Dataset) -> None:
     """Prints what is held out, as `tfcomp train` does, beside results."""
     for line in notes.describe_split(data):
         print(line, file=sys.stderr)
+
+
+def _read(
+    reader: Reader,
+    run: loading.LoadedRun,
+    outputs: np.ndarray,
+    samples: int,
+) -> None:
+    """Adds the tables of a reader to a run.
+
+    Args:
+        reader: Reads the factors, and the nuisances if it can.
+        run: The run.
+        outputs: First images of the model at all points, [n, H, W, C].
+        samples: Number of images of the model at each point.
+    """
+    readers = [reader]
+    if reader.nuisance is not None:
+        readers.append(reader.nuisance)
+    readings, *others = read_samples(
+        readers,
+        run.dataset,
+        run.model,
+        outputs,
+        samples,
+    )
+    run.tables["readings"] = list_readings(
+        reader,
+        run.dataset,
+        readings,
+    )
+    run.tables["samples"] = list_samples(
+        reader,
+        run.dataset,
+        readings,
+        nuisances=next(iter(others), None),
+    )
 
 
 def describe_points(data: Dataset) -> str:

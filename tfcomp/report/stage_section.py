@@ -392,9 +392,13 @@ def describe_sums(rows: Sequence[Row]) -> str:
 def make_readings(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows the accuracy of readers on outputs, beside their ceiling."""
     rows = list_table(analyses, "readings")
-    table = make_exhibit("table_readings", rows=rows)
+    samples = list_table(analyses, "samples")
+    tables = [
+        make_exhibit("table_readings", rows=rows),
+        make_exhibit("table_samples", rows=samples),
+    ]
     finding = describe_runs(rows, _describe_readings)
-    return make_section("readings", [table], finding)
+    return make_section("readings", tables, finding)
 
 
 def _describe_readings(rows: Sequence[Row]) -> str:

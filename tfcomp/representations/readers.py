@@ -6,7 +6,8 @@ them is the ceiling of what it can say about the outputs of a model.
 
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import keras
 import numpy as np
@@ -19,8 +20,9 @@ from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
+from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import make_table_dataset
-from tfcomp.metrics.references import find_nearest, sample_known
+from tfcomp.metrics.references import list_levels
 from tfcomp.models.stages import evaluate_in_batches
 
 MAX_IMAGES = 20_000  # that a reader is trained on
@@ -36,22 +38,33 @@ class Reader:
     Attributes:
         accuracy: A row for each `factor`: the accuracy on images that are
             `true`, have `noise`, or are `shifted` by a pixel.
+        nuisance: A reader of the nuisance columns of a table, if it has any.
     """
 
     def __init__(self, model: keras.Model, space: FactorSpace) -> None:
         self.model = model
         self.space = space
         self.accuracy = pd.DataFrame()
+        self.nuisance: Reader | None = None
 
     def read(self, images: Array) -> Array:
-        """Reads the grid indices of the factors [n, F] off images."""
+        """Reads the grid indices of the factors [n, F] off images.
+
+        They are -1 in images that are not finite.
+        """
         votes = self.model.predict(
             images,
             batch_size=256,
             verbose=0,
         )
+        if len(self.space) == 1:
+            votes = [votes]
         columns = [vote.argmax(axis=1) for vote in votes]
-        return np.stack(columns, axis=1)
+        readings = np.stack(columns, axis=1)
+        flat = images.reshape(len(images), -1)
+        is_finite = np.isfinite(flat).all(axis=1)
+        readings[~is_finite] = -1
+        return readings
 
     def check(self, images: Array, points: Array, steps: int = 0) -> Array:
         """Marks the factors that are read right, [n, F].
@@ -61,8 +74,18 @@ class Reader:
             points: True values of the factors, [n, F].
             steps: By how many steps ordered factors may be wrong.
         """
+        return self.match(self.read(images), points, steps)
+
+    def match(self, readings: Array, points: Array, steps: int = 0) -> Array:
+        """Marks the readings that are right, [n, F].
+
+        Args:
+            readings: What `read` returns, [n, F].
+            points: True values of the factors, [n, F].
+            steps: By how many steps ordered factors may be wrong.
+        """
         index = self.space.to_index(points)
-        distance = np.abs(self.read(images) - index)
+        distance = np.abs(readings - index)
         is_right = np.empty(distance.shape, bool)
         for number, factor in enumerate(self.space):
             column = distance[:, number]
@@ -72,10 +95,7 @@ class Reader:
             if factor.categorical:
                 allowed = 0
             is_right[:, number] = column <= allowed
-
-        flat = images.reshape(len(images), -1)
-        is_finite = np.isfinite(flat).all(axis=1)
-        return is_right & is_finite[:, None]
+        return is_right & (readings >= 0)
 
     def check_truth(self, dataset: Dataset) -> None:
         """Notes the factors that it cannot read off true images.
@@ -121,7 +141,8 @@ def train_reader(
 
     It sees all true images (a random sample of many), with noise, and its
     `accuracy` is on true, noisy and shifted ones. Where a combination has
-    several images, these are single images, and not their mean.
+    several images, these are single images, and not their mean. A second
+    network reads the nuisance columns of a table, if it has any (`nuisance`).
 
     Args:
         data: Images and factors.
@@ -132,17 +153,54 @@ def train_reader(
         >>> reader = tfcomp.train_reader(table)
         >>> tfcomp.evaluate(model, table, "square:9-18", reader=reader)
     """
-    if isinstance(data, FactorTable):
-        config = make_config(
-            {
-                "dataset": "table",
-                "region": "none",
-            }
-        )
-        data = make_table_dataset(config, data)
-    every_point = data.splits.all.factors
-    sample = choose_rows(len(every_point), MAX_IMAGES)
-    sampled_points = every_point[sample]
+    if not isinstance(data, FactorTable):
+        return _train(data, data.splits.all.factors, epochs, seed)
+
+    reader = _train_on_table(data, epochs, seed)
+    if not data.nuisance:
+        return reader
+    try:
+        nuisances = data.select(data.nuisance)
+    except TableError as error:  # columns that could not be factors
+        print(f"note: nuisances are not read: {error}", file=sys.stderr)
+        return reader
+    reader.nuisance = _train_on_table(nuisances, epochs, seed)
+    return reader
+
+
+def train_id_reader(dataset: Dataset) -> Reader:
+    """Trains a reader on ID images alone: perception without a decoder."""
+    every = dataset.splits.all
+    return _train(dataset, every.factors[~every.is_ood])
+
+
+def _train_on_table(table: FactorTable, epochs: int, seed: int) -> Reader:
+    config = make_config(
+        {
+            "dataset": "table",
+            "region": "none",
+        }
+    )
+    dataset = make_table_dataset(config, table)
+    return _train(dataset, dataset.splits.all.factors, epochs, seed)
+
+
+def _train(
+    data: Dataset,
+    points: Array,
+    epochs: int = 30,
+    seed: int = 0,
+) -> Reader:
+    """Trains and rates a reader on true images.
+
+    Args:
+        data: Draws the images.
+        points: The combinations, [n, F].
+        epochs: Passes over the images at most.
+        seed: Of the weights and the noise.
+    """
+    sample = choose_rows(len(points), MAX_IMAGES)
+    sampled_points = points[sample]
     images, rows = data.render_all(sampled_points, MAX_IMAGES)
     points = sampled_points[rows]
 
@@ -247,117 +305,150 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
     return model
 
 
-def find_levels(dataset: Dataset) -> Array:
-    """Counts factors that differ between points and the nearest ID point."""
-    space = dataset.space
-    index = space.to_index(dataset.splits.grid)
-    train = sample_known(dataset)
-    train_index = space.to_index(train)
-    known = np.unique(train_index, axis=0)
+@dataclass(frozen=True)
+class Readings:
+    """What a reader finds in samples of a model, and in true images.
 
-    places = find_nearest(index, known, space)
-    nearest = known[places]
-    differs = index != nearest
-    return differs.sum(axis=1)
+    Readings are grid indices of factors, as `Reader.read` returns them.
+
+    Attributes:
+        samples: Of S samples at each point of the grid, [S, n, F].
+        truth: Of single true images, point after point, [m, F].
+        rows: Row of the grid of each true image, [m].
+    """
+
+    samples: Array
+    truth: Array
+    rows: Array
+
+    def average_truth(self, values: Array) -> Array:
+        """Averages numbers of true images [m, ...] by grid point, [n, ...]."""
+        counts = np.bincount(self.rows)
+        starts = np.cumsum(counts) - counts
+        sums = np.add.reduceat(
+            values,
+            starts,
+            axis=0,
+            dtype=float,
+        )
+        return (sums.T / counts).T
 
 
-def list_readings(
-    reader: Reader,
+def read_samples(
+    readers: Sequence[Reader],
     dataset: Dataset,
     model: keras.Model,
     outputs: Array,
     samples: int,
-) -> list[Row]:
-    """Measures the accuracy on outputs, and its ceiling on true images.
+) -> list[Readings]:
+    """Reads samples of a model, each of which is drawn once, and true images.
 
     Args:
-        reader: Reads the factors.
+        readers: Read factors, or nuisances.
         dataset: Has the points of the outputs.
         model: From factors [n, F] to images.
         outputs: First images of the model at all points, [n, H, W, C].
         samples: Number of images of the model at each point.
 
     Returns:
+        The readings of each reader.
+    """
+    grid = dataset.splits.grid
+    read: list[list[Array]] = []  # by reader and sample
+    for reader in readers:
+        read.append([reader.read(outputs)])
+    for _ in range(1, samples):
+        batches = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
+        for reader, parts in zip(readers, read, strict=True):
+            parts.append(reader.read(batches["image"]))
+
+    truth, rows = dataset.render_all(grid, MAX_IMAGES)
+    readings = []
+    for reader, parts in zip(readers, read, strict=True):
+        both = Readings(
+            samples=np.stack(parts),
+            truth=reader.read(truth),
+            rows=rows,
+        )
+        readings.append(both)
+    return readings
+
+
+def list_readings(
+    reader: Reader,
+    dataset: Dataset,
+    readings: Readings,
+) -> list[Row]:
+    """Measures the accuracy on outputs, and its ceiling on true images.
+
+    Args:
+        reader: Reads the factors.
+        dataset: Has the points of the outputs.
+        readings: What the reader finds.
+
+    Returns:
         A row for each factor, split and level. A point with several images
         counts once, with the share of them that is read right.
     """
-    grid = dataset.splits.grid
-    truth, rows = dataset.render_all(grid, MAX_IMAGES)
-    sampled_images = [outputs]
-    for _ in range(1, samples):
-        batches = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
-        sampled_images.append(batches["image"])
+    accuracy, ceiling = measure_shares(reader, dataset, readings)
+    near, near_ceiling = measure_shares(
+        reader,
+        dataset,
+        readings,
+        steps=1,
+    )
+    columns = {
+        "accuracy": accuracy,
+        "ceiling": ceiling,
+        "near": near,
+        "near_ceiling": near_ceiling,
+    }
 
-    drawn = np.concatenate(sampled_images)
-    drawn_rows = np.tile(np.arange(len(grid)), samples)
-
-    shares: dict[str, pd.DataFrame] = {}
-    columns = [("accuracy", "ceiling", 0), ("near", "near_ceiling", 1)]
-    for accuracy, ceiling, steps in columns:
-        shares[accuracy] = _measure_shares(
-            reader,
-            dataset,
-            drawn,
-            drawn_rows,
-            steps,
-        )
-        shares[ceiling] = _measure_shares(
-            reader,
-            dataset,
-            truth,
-            rows,
-            steps,
-        )
-    frame = pd.concat(shares, axis=1)
-    return _average_levels(dataset, frame)
+    factors = [*dataset.space.names, "all"]
+    rows = []
+    for subset, level, mask in list_levels(dataset):
+        for number, factor in enumerate(factors):
+            row: Row = {
+                "subset": subset,
+                "level": level,
+                "factor": factor,
+            }
+            for column, shares in columns.items():
+                row[column] = float(shares[mask, number].mean())
+            rows.append(row)
+    return rows
 
 
-def _average_levels(dataset: Dataset, shares: pd.DataFrame) -> list[Row]:
-    """Averages shares over the points of each split and level.
-
-    Args:
-        dataset: The dataset of the points.
-        shares: A row for each point, columns by kind and factor.
-
-    Returns:
-        A row for each factor, split and level, and for `any` level.
-    """
-    is_ood = dataset.splits.is_ood
-    subsets = np.where(is_ood, "ood", "id")
-    levels = find_levels(dataset).astype(str)
-    anything = np.full(len(subsets), "any")
-    means = []
-    for level in (anything, levels):
-        mean = shares.groupby([subsets, level]).mean()
-        means.append(mean.stack(future_stack=True))
-    table = pd.concat(means)
-    table = table.rename_axis(["subset", "level", "factor"])
-    rows = table.reset_index().to_dict("records")
-    return cast(list[Row], rows)
-
-
-def _measure_shares(
+def measure_shares(
     reader: Reader,
     dataset: Dataset,
-    images: Array,
-    rows: Array,
-    steps: int,
-) -> pd.DataFrame:
+    readings: Readings,
+    steps: int = 0,
+) -> tuple[Array, Array]:
     """Measures the share of images that is read right at each grid point.
 
     Args:
         reader: Reads the factors.
         dataset: Has the grid points.
-        images: Images [m, H, W, C], at least one for each point.
-        rows: Row of the grid of each image, [m].
+        readings: What the reader finds.
         steps: By how many steps ordered factors may be wrong.
 
     Returns:
-        A row for each point, a column for each factor, and `all`.
+        Shares of samples and of true images, [n, F + 1] each: of all factors,
+        and of images in which all of them are right.
     """
-    points = dataset.splits.grid[rows]
-    hits = reader.check(images, points, steps)
-    names = list(dataset.space.names)
-    table = pd.DataFrame(hits, columns=names)
-    table["all"] = np.all(hits, axis=1)
-    return table.groupby(rows).mean()
+    grid = dataset.splits.grid
+    sampled = []
+    for sample in readings.samples:
+        hits = reader.match(sample, grid, steps)
+        sampled.append(_append_all(hits))
+
+    points = grid[readings.rows]
+    hits = reader.match(readings.truth, points, steps)
+    truth = readings.average_truth(_append_all(hits))
+    return np.mean(sampled, axis=0), truth
+
+
+def _append_all(hits: Array) -> Array:
+    """Appends whether all factors are right to hits [n, F]."""
+    return np.column_stack([hits, hits.all(axis=1)])
