@@ -36,7 +36,7 @@ FLAGS = {
     "sections": (
         "",
         "Sections, separated by commas; list shows them. Default: all but "
-        "umap, which takes half a minute.",
+        "inversion and umap, which take half a minute each.",
     ),
     "measure": (False, "Add metrics to metrics.json, and write no report."),
     **PLUGIN_FLAG,

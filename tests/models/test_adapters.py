@@ -17,7 +17,9 @@ from tests.metrics.planted import hold_out, make_bumps, make_grid
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
+from tfcomp.metrics.jacobians import find_outside_jacobians
 from tfcomp.metrics.kernels import compute_cosine_gram, measure_alignment
+from tfcomp.models import adapters
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
@@ -224,3 +226,29 @@ def test_a_module_of_pytorch_is_called_for_inference(monkeypatch) -> None:
 
     assert report.scores["ood"]["mse"] == approx(0, abs=1e-9)
     assert module.training
+
+
+def test_exact_jacobians_have_the_order_of_the_pixels(monkeypatch, rng) -> None:
+    """Other software may draw channels first, and differentiate them so."""
+    images = rng.random((4, 3, 5, 3)).astype("f4")
+    table = FactorTable(images, [[0, 0], [0, 1], [1, 0], [1, 1]])
+    slopes = rng.random((2, 45)).astype("f4")
+
+    def call(factors: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"image": tf.reshape(factors @ slopes, (-1, 3, 3, 5))}
+
+    def differentiate(factors: np.ndarray) -> dict[str, np.ndarray]:
+        return {"image": np.tile(slopes.T, (len(factors), 1, 1))}
+
+    monkeypatch.setattr(
+        adapters.open_models,
+        "open_model",
+        lambda *_: ([], call, differentiate),
+    )
+    result = tfcomp.evaluate(call, table)
+
+    jacobian_fn = find_outside_jacobians(result.model)
+    assert jacobian_fn is not None
+    jacobian = jacobian_fn(result.model, np.zeros((1, 2), "f4"))["image"][0]
+    moved = result.draw([[1, 0], [0, 1]]) - result.draw([[0, 0]])
+    np.testing.assert_allclose(jacobian, moved.reshape(2, -1).T, rtol=1e-5)

@@ -53,6 +53,7 @@ RESERVED = ("stages", "start", "version", "name", "run", "stage")
 WITH_TENSORFLOW = {
     "embeddings",
     "interaction",
+    "inversion",
     "jacobians",
     "output_analysis",
     "point_scores",

@@ -167,6 +167,7 @@ class _Outside(keras.layers.Layer):
         inputs = self._convert(factors)
         types = [tf.float32] * len(self._shapes)
         slopes = tf.numpy_function(compute, [inputs], types)
+        slopes = tf.nest.flatten(slopes)  # one is no list in eager mode
 
         jacobians = {}
         by_name = zip(self._shapes, slopes, strict=True)
@@ -175,8 +176,19 @@ class _Outside(keras.layers.Layer):
             units = math.prod(self._shapes[name])
             shape = (None, units, num_factors)
             slope = tf.ensure_shape(slope, shape)
+            if name == IMAGE:
+                slope = self._order_pixels(slope)
             jacobians[name] = slope * self._scale
         return jacobians
+
+    def _order_pixels(self, slope: tf.Tensor) -> tf.Tensor:
+        """Orders the pixels of a Jacobian [n, pixels, F] as `_to_images`."""
+        num_pixels, num_factors = slope.shape[1:]
+        columns = tf.transpose(slope, (0, 2, 1))
+        images = tf.reshape(columns, (-1, *self._shapes[IMAGE]))
+        images = _to_images(images, self._image_shape)
+        columns = tf.reshape(images, (-1, num_factors, num_pixels))
+        return tf.transpose(columns, (0, 2, 1))
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
         """Evaluates the model on factors [n, F] as it takes them."""

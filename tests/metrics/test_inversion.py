@@ -1,0 +1,326 @@
+"""Planted decoders, inverted: what is found must be what was planted."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+from keras import ops
+from numpy.testing import assert_allclose
+from pytest import approx
+
+import tfcomp
+from tests.metrics import planted
+from tfcomp.metrics import inversion
+from tfcomp.report import inversion_section
+from tfcomp.report.report_build import MAKERS
+
+SIZE = 10
+GRID = planted.make_grid(SIZE, SIZE)
+IS_OOD = planted.hold_out(GRID, 3, 6)
+REGION = "square:3-6"
+WIDTHS = (1.0, 1.5)  # of a bump along x and along y, in pixels
+
+
+def draw(x, y, exp=np.exp):
+    """Draws bumps at x and y, [n, 1, 1] each."""
+    places = np.arange(SIZE, dtype="float32")
+    columns = ((places - x) / WIDTHS[0]) ** 2
+    rows = ((places[:, None] - y) / WIDTHS[1]) ** 2
+    return exp(-0.5 * (columns + rows))
+
+
+TABLE = tfcomp.FactorTable(
+    draw(GRID[:, :1, None], GRID[:, 1:, None]),
+    GRID.astype(int),
+    names=["x", "y"],
+    units=["px", "px"],
+)
+
+
+@keras.saving.register_keras_serializable("tests")
+class Bumps(keras.layers.Layer):
+    """Draws bumps, displaced; at held-out places it may do something else."""
+
+    def __init__(self, displaced=0.0, habit="", **options) -> None:
+        super().__init__(**options)
+        self.displaced = displaced
+        self.habit = habit
+
+    def call(self, factors):
+        is_far = ops.all((factors > 2.5) & (factors < 6.5), axis=1)
+        points = factors
+        if self.habit == "exchange":
+            exchanged = ops.flip(factors, axis=1)
+            points = ops.where(is_far[:, None], exchanged, factors)
+        x = points[:, :1, None] - self.displaced
+        images = draw(x, points[:, 1:, None], ops.exp)
+        if self.habit == "blank":
+            images = ops.where(is_far[:, None, None], 0 * images, images)
+        return images
+
+
+class Zeros(tfcomp.Reader):
+    """Reads the first value of all factors."""
+
+    def __init__(self, table: tfcomp.FactorTable) -> None:
+        image = keras.Input((*table.image_shape,))
+        super().__init__(keras.Model(image, image), table.space)
+
+    def read(self, images: np.ndarray) -> np.ndarray:
+        return np.zeros((len(images), len(self.space)), int)
+
+
+def make_decoder(**options) -> keras.Model:
+    factors = keras.Input((2,))
+    return keras.Model(factors, Bumps(**options)(factors))
+
+
+def invert(
+    model: Callable | str,
+    table: tfcomp.FactorTable = TABLE,
+    region: str = REGION,
+) -> pd.DataFrame:
+    result = tfcomp.evaluate(model, table, region)
+    rows = result.invert(Zeros(table))
+    names = ["source", "subset", "level", "factor"]
+    return rows.set_index(names).sort_index()
+
+
+def select(table: pd.DataFrame, source: str = "model") -> pd.DataFrame:
+    """Returns rows of any level by subset and factor."""
+    return table.loc[source].xs("any", level="level")
+
+
+def test_the_truth_is_found() -> None:
+    for model in (make_decoder(), TABLE.draw):
+        table = select(invert(model))
+
+        assert (table["found"] == 1).all()
+        assert_allclose(table["error"], 0, atol=0.01)
+
+
+def test_rivals_of_a_function() -> None:
+    table = invert(TABLE.draw)
+
+    assert set(table.index.get_level_values("source")) == {
+        "model",  # the grid alone
+        "truth",
+        "nearest training image",
+        inversion_section.READER,
+    }
+    assert (select(table, "truth")["found"] == 1).all()
+    nearest = select(table, "nearest training image")
+    assert (nearest["found"]["id"] == 1).all()
+    assert nearest["found"]["ood", "all"] == 0
+    reader = select(table, inversion_section.READER)
+    assert reader["found"]["id", "x"] == approx(np.mean(GRID[~IS_OOD, 0] == 0))
+    assert reader["near"]["id", "x"] == approx(np.mean(GRID[~IS_OOD, 0] <= 1))
+    assert reader["error"]["ood", "all"] == approx(5)
+    assert table["condition"].isna().all()
+
+
+@pytest.mark.parametrize(("displaced", "is_found"), [(0.3, 1), (0.7, 0)])
+def test_positions_between_those_of_the_grid(displaced, is_found) -> None:
+    """The decoder draws x - d at x, so that an image of x is found at x + d."""
+    table = invert(make_decoder(displaced=displaced))
+
+    # The last x is beyond the range.
+    table = select(table).loc["ood"]
+    assert table["found"].to_dict() == {"x": is_found, "y": 1, "all": is_found}
+    assert (table["near"] == 1).all()
+    assert table["error"]["x"] == approx(displaced, abs=0.01)
+    assert table["error"]["y"] == approx(0, abs=0.01)
+
+
+def test_a_saved_model_has_the_same_answers(tmp_path: Path) -> None:
+    decoder = make_decoder(displaced=0.3)
+    decoder.export(tmp_path / "saved", verbose=False)
+
+    table = select(invert(str(tmp_path / "saved"))).loc["ood"]
+
+    assert table["error"]["x"] == approx(0.3, abs=0.01)
+    assert (table["found"] == 1).all()
+
+
+def test_condition_by_differences() -> None:
+    table = invert(make_decoder())
+
+    step = 1e-3
+    ratios = []
+    for x, y in GRID[IS_OOD]:
+        slopes = [
+            draw(x + step, y) - draw(x - step, y),
+            draw(x, y + step) - draw(x, y - step),
+        ]
+        flat = np.reshape(slopes, (2, -1)).astype(float)
+        eigenvalues = np.linalg.eigvalsh(flat @ flat.T)
+        ratios.append(eigenvalues[0] / eigenvalues[1])
+    condition = select(table)["condition"]["ood", "all"]
+    assert condition == approx(np.median(ratios), rel=0.01)
+
+
+def test_blanks_are_not_found() -> None:
+    table = invert(make_decoder(habit="blank"))
+
+    assert (select(table)["found"]["id"] == 1).all()
+    chance = 1 / IS_OOD.sum()
+    assert select(table)["found"]["ood", "all"] <= chance
+    assert (select(table, "truth")["found"] == 1).all()
+
+
+def test_factors_exchanged_outside_of_training() -> None:
+    table = select(invert(make_decoder(habit="exchange")))
+
+    assert (table["found"]["id"] == 1).all()
+    x, y = GRID[IS_OOD].T
+    expected = {
+        "x": np.mean(x == y),
+        "y": np.mean(x == y),
+        "all": np.mean(x == y),
+    }
+    assert table["found"]["ood"].to_dict() == approx(expected)
+
+
+ANGLES = np.arange(0, 360, 30)
+TURNED = np.argwhere(np.ones((2, len(ANGLES))))
+
+
+def draw_ring(kind, angle, cos=np.cos, exp=np.exp):
+    """Draws a bump around a ring of 24 pixels, in one of two rows."""
+    places = np.arange(0, 360, 15, dtype="float32")
+    profile = exp(3 * cos((angle - places) * np.float32(np.pi / 180)) - 3)
+    rows = np.arange(2, dtype="float32")
+    is_row = 1 - (rows[:, None] - kind) ** 2
+    return is_row * profile
+
+
+RING = tfcomp.FactorTable(
+    draw_ring(TURNED[:, :1, None], ANGLES[TURNED[:, 1:]][..., None]),
+    TURNED,
+    names=["kind", "angle"],
+    values=[None, ANGLES.tolist()],
+    kinds=["categorical", "periodic"],
+)
+
+
+@keras.saving.register_keras_serializable("tests")
+class Ring(keras.layers.Layer):
+    """Draws bumps around a ring, displaced by degrees."""
+
+    def __init__(self, displaced: float, **options) -> None:
+        super().__init__(**options)
+        self.displaced = displaced
+
+    def call(self, factors):
+        angle = factors[:, 1:, None] - self.displaced
+        return draw_ring(factors[:, :1, None], angle, ops.cos, ops.exp)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "is_found"),
+    [(-12, 1), (12, 1), (-18, 0), (18, 0)],
+)
+def test_a_period_is_crossed(degrees, is_found) -> None:
+    factors = keras.Input((2,))
+    model = keras.Model(factors, Ring(degrees)(factors))
+
+    table = select(invert(model, RING, region="kind:1,angle:0"))
+
+    assert (table["near"] == 1).all()
+    for subset in ("id", "ood"):
+        rows = table.loc[subset]
+        assert rows["error"]["angle"] == approx(abs(degrees) / 30, abs=0.01)
+        assert rows["found"]["angle"] == is_found
+        assert rows["found"]["kind"] == 1
+
+
+def test_steps_by_their_definition() -> None:
+    points = np.array([[0, 350], [1, 20], [1, 0]])
+    truth = np.array([[0, 10], [1, 340], [0, 0]])
+
+    steps = inversion.count_steps(RING.space, points, truth)
+
+    assert_allclose(steps, [[0, 2 / 3], [0, 4 / 3], [np.inf, 0]])
+
+
+def test_steps_of_uneven_values() -> None:
+    classes = np.arange(4)[:, None]
+    images = np.random.default_rng(0).random((4, 3, 3))
+    table = tfcomp.FactorTable(images, classes, values=[[1, 2, 4, 8]])
+
+    steps = inversion.count_steps(
+        table.space,
+        np.array([[1], [3], [8]]),
+        np.array([[2], [4], [2]]),
+    )
+
+    assert_allclose(steps[:, 0], [1, 0.5, 2])
+
+
+def test_another_class_is_not_near() -> None:
+    def exchange(factors: np.ndarray) -> np.ndarray:
+        changed = factors.copy()
+        changed[:, 0] = 1 - factors[:, 0]
+        return RING.draw(changed)
+
+    rows = select(invert(exchange, RING, region="kind:1,angle:0"))
+
+    assert (rows["near"].xs("kind", level="factor") == 0).all()
+    assert rows["error"].xs("all", level="factor").isna().all()
+    assert (rows["found"].xs("angle", level="factor") == 1).all()
+
+
+def test_several_images_of_a_combination() -> None:
+    """Single images are looked for among outputs, not their means."""
+    flipped = np.concatenate([TABLE.images, TABLE.images[:, ::-1]])
+    classes = np.concatenate([GRID, GRID]).astype(int)
+    table = tfcomp.FactorTable(flipped, classes, names=["x", "y"])
+
+    found = select(invert(TABLE.draw, table, "x:3-6,y:3-6"))["found"]
+
+    assert found["ood", "x"] == 1
+    assert found["ood", "y"] == approx(0.5)  # those that were not flipped
+
+
+def test_a_reader_of_id_images_has_not_seen_the_others() -> None:
+    result = tfcomp.evaluate(TABLE.draw, TABLE, "x:8-9")
+
+    rows = result.invert()
+
+    rows = rows[(rows["source"] == inversion_section.READER)]
+    found = rows[rows["level"] == "any"].set_index(["subset", "factor"])
+    assert found["found"]["id", "x"] > 0.9
+    assert found["found"]["ood", "x"] == 0
+
+
+def test_the_section_and_its_files(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(
+        inversion_section, "train_id_reader", lambda _: Zeros(TABLE)
+    )
+    result = tfcomp.evaluate(make_decoder(habit="blank"), TABLE, REGION)
+
+    page = result.write_report(tmp_path, ["inversion"])
+
+    section = MAKERS["inversion"]([result.analysis])
+    assert "0% by the model" in section.finding
+    table, error = section.exhibits
+    assert len(table.rows) == len(result.invert(Zeros(TABLE)))
+    rows = pd.DataFrame(error.rows)
+    assert rows.loc[~rows["is_ood"], "error"].max() < 0.1
+    assert page.exists()
+    assert (tmp_path / f"{error.name}.csv").exists()
+
+
+def test_embeddings_have_no_images() -> None:
+    rng = np.random.default_rng(0)
+    table = tfcomp.FactorTable(None, GRID.astype(int))
+    result = tfcomp.evaluate_embeddings(rng.random((100, 5)), table, "")
+
+    with pytest.raises(tfcomp.ConfigError, match="images"):
+        result.invert()
