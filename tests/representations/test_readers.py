@@ -79,6 +79,15 @@ def test_levels_by_their_definition() -> None:
     assert max(levels) == 2
 
 
+def test_data_without_full_combinations_have_no_levels() -> None:
+    flags = "--dataset=stripes --region=corner:4 --grid_size=8 --num_bumps=0"
+    dataset = make_dataset(parse_config(flags.split()))
+
+    parts = list(references.list_levels(dataset))
+
+    assert {level for _, level, _ in parts} == {"any"}
+
+
 def test_samples_of_a_stochastic_model(reader, rng) -> None:
     def sample(factors: np.ndarray) -> np.ndarray:
         is_blank = rng.random((len(factors), 1, 1, 1)) > 0.5

@@ -319,3 +319,21 @@ def test_images_that_are_not_finite_are_wrong() -> None:
 
     assert (reader.read(images)[1] == -1).all()
     assert not reader.check(images, TABLE.points[:2], steps=4)[1].any()
+
+
+def test_nuisances_that_cannot_be_read_are_a_note(capsys) -> None:
+    """A number of each image, and times, which are no classes."""
+    number = np.arange(len(CLASSES))[:, None]
+    table = tfcomp.FactorTable(
+        TABLE.images,
+        np.hstack([CLASSES, number, (number // 2) / 7]),
+        names=[*NAMES, "file", "time"],
+        factors=NAMES[:3],
+    )
+    assert table.nuisance == ["tint", "time"]
+
+    reader = tfcomp.train_reader(table, epochs=1)
+
+    assert reader.nuisance is None
+    (note,) = capsys.readouterr().err.splitlines()
+    assert "time" in note

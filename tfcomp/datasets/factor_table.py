@@ -132,15 +132,15 @@ class FactorTable:
         columns = self._describe_columns(num_images, ignore or ())
         selected = _select_factors(columns, factors)
         self._make_space(selected)
-        num_levels = {}
+        others = {}
         for name, given in columns.items():
             if name not in self.space.names:
-                num_levels[name] = given.count_levels()
-        self.nuisance = []
-        for name, count in num_levels.items():
-            if 1 < count < len(self.rows):
+                others[name] = given.count_levels()
+        self.nuisance: list[str] = []
+        for name, size in others.items():
+            if 1 < size < len(self.rows):
                 self.nuisance.append(name)
-        self.notes = self._list_notes(num_levels)
+        self.notes = self._list_notes(others)
 
     def _describe_columns(
         self,
@@ -219,11 +219,11 @@ class FactorTable:
                     f"leaves it out, {name}:continuous takes numbers)",
                 )
 
-    def _list_notes(self, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    def _list_notes(self, others: Mapping[str, int]) -> tuple[str, ...]:
         """Lists what must be known of factors, and what is none.
 
         Args:
-            sizes: Numbers of values of the columns that are not factors.
+            others: Numbers of values of the columns that are not factors.
         """
         notes = []
         storage = ""
@@ -233,7 +233,7 @@ class FactorTable:
             notes.append(storage)
 
         nuisance = []
-        for name, size in sizes.items():
+        for name, size in others.items():
             if size > 1:
                 nuisance.append(f"{name} ({size})")
             else:

@@ -297,6 +297,8 @@ def list_levels(dataset: Dataset) -> Iterator[tuple[str, str, Array]]:
         if mask.any():
             yield subset, "any", mask
 
+    if not len(sample_known(dataset)):  # as of stripes, which lack x or y
+        return
     levels = find_levels(dataset)
     for subset, mask in subsets.items():
         for level in np.unique(levels[mask]):
