@@ -1,7 +1,8 @@
 """Settings: fields that declare a flag, its help, and a rule for its value.
 
 Dataclasses of tfcomp have them as fields, plugins declare them by
-`declare_setting`. Both are part of a run's identity.
+`declare_setting`. Both identify a run, but for the flags that only say where
+and how it is stored (`RunConfig.identity`).
 """
 
 import dataclasses
@@ -13,7 +14,7 @@ from typing import Any, Self
 
 from tfcomp.config.errors import ConfigError
 
-# Names of types in errors.
+# Names of types in errors, as in "must be an integer".
 NOUNS = {
     "int": "an integer",
     "float": "a number",
@@ -27,18 +28,23 @@ CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 NO_CONTROLS = "text without control characters"
-MAX_COMMAS = 8  # in a path
+# The largest number of commas in a path that `split_paths` keeps whole: it asks
+# the file system about each number.
+MAX_COMMAS = 8
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}
-# Columns of tables of runs and sweeps that are no settings.
+# Columns of tables of runs and sweeps that are no settings: a plugin's setting
+# of this name would overwrite them.
 COLUMNS = (
     "run name study folder setting round tfcomp tensorflow keras numpy devices "
     "cores threads onednn measured_with trial status reason axis place value "
     "quantity epoch stage score mean sd low high n"
 ).split()
-# Name to declaration, and to the plugin that was being imported.
+# From the name of a setting to its declaration, and to the plugin that was
+# being imported when it was declared ("" for code outside of plugins).
 _DECLARED: dict[str, tuple[dataclasses.Field, str]] = {}
-IMPORTING = [""]  # plugins, the innermost last
+# Plugins that are being imported, the innermost last; "" stands for none.
+IMPORTING = [""]
 
 
 def setting(
@@ -57,7 +63,7 @@ def setting(
         default: The default value, which also gives the flag its type.
         help: One sentence for `--help`.
         minimum: The least value.
-        maximum: The largest value; by default a generous one.
+        maximum: The largest value; by default the one in `LARGEST`.
         above: A number that the value must exceed.
         choices: All values that are allowed.
         used_by: Names of the models, codes and datasets that read it, separated
@@ -155,6 +161,8 @@ def find_broken_rule(field: dataclasses.Field, value: Any) -> str:
     """
     expected = type(field.default)
     has_type = type(value) is expected
+    # An integer is a number, too, but True and False, which Python counts as
+    # integers, are not.
     if expected is float and type(value) is not bool:
         has_type = isinstance(value, int | float)
     if not has_type:
@@ -185,7 +193,10 @@ def find_broken_rule(field: dataclasses.Field, value: Any) -> str:
 
 
 class OwnSettings(dict[str, Any]):
-    """Values of declared settings by name; do not change them."""
+    """Values of declared settings by name.
+
+    They have a hash, as the frozen `RunConfig` needs it. So do not change them.
+    """
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(sorted(self.items())))
@@ -205,8 +216,8 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
         **rules: `minimum`, `maximum`, `above`, `choices`.
 
     Raises:
-        ValueError: The name cannot be a flag, is a column of tables or is
-            declared differently already, or the default breaks the rules.
+        ValueError: If the name cannot be a flag, is a column of tables or is
+            declared differently already, or if the default breaks the rules.
     """
     field = setting(default, help, **rules)
     field.name = name
@@ -216,10 +227,10 @@ def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     if rule:
         raise ValueError(f"the setting {name} must be {rule}")
 
-    # A plugin that is imported twice declares twice.
-    before, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
-    is_same = before.default == field.default
-    is_same &= before.metadata == field.metadata
+    # A plugin that is imported twice declares twice: the first plugin stays.
+    earlier, plugin = _DECLARED.get(name, (field, IMPORTING[-1]))
+    is_same = earlier.default == field.default
+    is_same &= earlier.metadata == field.metadata
     if not is_same:
         raise ValueError(f"the setting {name} is declared already")
     _DECLARED[name] = (field, plugin)
@@ -259,24 +270,34 @@ def split_names(text: str) -> list[str]:
 
 
 def split_paths(text: str) -> list[str]:
-    """Splits paths or patterns at commas, but no path that exists."""
+    """Splits paths or patterns at commas, except within a path that exists.
+
+    With a folder `logs/a,b`, the text `logs/a,b,logs/c*` names `logs/a,b` and
+    `logs/c*`.
+    """
     paths = []
     parts = text.split(",")
     while parts:
-        length = 1
+        # The longest beginning that exists is one path.
+        num_joined = 1
         for count in range(2, MAX_COMMAS + 2):
-            if _exists(",".join(parts[:count])):
-                length = count
-        path = ",".join(parts[:length]).strip()
+            beginning = ",".join(parts[:count])
+            if _exists(beginning):
+                num_joined = count
+
+        path = ",".join(parts[:num_joined]).strip()
         if path:
             paths.append(path)
-        del parts[:length]
+        del parts[:num_joined]
     return paths
 
 
 def _exists(path: str) -> bool:
-    """Checks whether a path exists, or the folder that has all its commas."""
+    """Checks whether a path exists, or is a pattern in a folder that exists.
+
+    The last part of such a pattern has no comma, as in `logs/a,b/donut*`.
+    """
     path = os.path.expanduser(path)
     folder, name = os.path.split(path)
-    has_folder = "," not in name and os.path.lexists(folder)
-    return has_folder or os.path.lexists(path)
+    is_in_folder = "," not in name and os.path.lexists(folder)
+    return is_in_folder or os.path.lexists(path)

@@ -1,14 +1,15 @@
 """Means over seeds, paired tests at equal seeds, power laws, and labels.
 
-Tables have a row for each number: the flags of its setting,
-its `seed`, its name (as `score`), and its `value`. Runs of one seed share their
-data order and much of their chance, so that the difference within a seed has
-less spread than the scores have.
+Tables have a row for each number: the flags of its setting, its `seed`, its
+name (as `score`), and its `value`. Runs of one seed share their data order and
+many random draws, so that the difference within a seed has less spread than the
+scores have.
 
-A power law is a line in log-log scale. Counts at the same size are repeats,
-which share all that it leaves out there. So they are averaged in log scale over
-seeds, and the line is fitted to these means with equal weights; the interval of
-its slope is Student's at 95 % with (number of sizes - 2) degrees of freedom.
+A power law is a line in log-log scale. Counts of one size differ by seed only,
+and deviate from the line together. They are no independent points, so they are
+averaged in log scale over seeds, and the line is fitted to these means with
+equal weights; the interval of its slope is Student's at 95 % with
+(number of sizes - 2) degrees of freedom.
 """
 
 from __future__ import annotations
@@ -31,13 +32,19 @@ IGNORED = ("seed", "eval_every", "layerwise_every", "checkpoint_seconds")
 # Scores for which "half as large" says more than "0.01 less".
 RATIO_ENDINGS = ("mse", "_error")
 LEVEL = 0.95
-# By seed; None for a seed that lacks its number.
+# Student's interval of this level leaves out 2.5 % on either side.
+UPPER_TAIL = 0.975
+# From a seed to its number; None for a seed that lacks it.
 Values = Mapping[int, float | None]
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Number over seeds: mean, sample standard deviation, 95 % interval."""
+    """Mean, sample standard deviation and 95 % interval of a number over seeds.
+
+    The deviation and the ends `low` and `high` are None where they are unknown,
+    as for a single seed. `count` is the number of seeds.
+    """
 
     mean: float
     deviation: float | None
@@ -53,16 +60,17 @@ def compute_statistics(
     """Computes mean, spread and interval of one value a seed.
 
     Args:
-        values: A value for each seed.
+        values: A value for each seed, [n].
         limits: Their range; the interval stays inside.
 
     Returns:
-        The statistics; None if a seed lacks its value.
+        The statistics; None without values, or if a seed lacks its value.
     """
-    # The mean over the rest would flatter.
     sample = np.asarray(values, float)  # [n]; NaN for None
     count = len(sample)
     is_missing = np.isnan(sample)
+    # A run without the number may have diverged: the mean over the others would
+    # flatter.
     if count == 0 or is_missing.any():
         return None
 
@@ -90,7 +98,7 @@ def compute_interval(
     """Computes Student's 95 % interval of the mean, within the limits.
 
     Args:
-        values: A number for each seed.
+        values: A number for each seed, [n].
         limits: Their range; ignored if a number is outside.
 
     Returns:
@@ -108,13 +116,16 @@ def compute_interval(
     if math.isinf(limits.link(mean)):
         return None  # all are at an end of the range, but for rounding
     deviation = sample.std(ddof=1)
-    error = deviation / math.sqrt(count)
-    quantile = stdtrit(count - 1, 0.975)
-    width = quantile * error
-    width *= limits.derivative(mean)
-    place = limits.link(mean)
-    low = limits.inverse_link(place - width)
-    high = limits.inverse_link(place + width)
+    standard_error = deviation / math.sqrt(count)
+    quantile = stdtrit(count - 1, UPPER_TAIL)
+    half_width = quantile * standard_error
+
+    # The delta method: to a scale without ends, where the interval is symmetric
+    # and cannot leave the range, and back.
+    half_width *= limits.derivative(mean)
+    linked_mean = limits.link(mean)
+    low = limits.inverse_link(linked_mean - half_width)
+    high = limits.inverse_link(linked_mean + half_width)
     return low, high
 
 
@@ -122,19 +133,20 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
     """Estimates the mean over seeds, with Student's interval.
 
     Args:
-        values: By seed.
+        values: Numbers by seed.
         limits: Range of the values; the interval stays inside.
 
     Returns:
-        The estimate, with the mean as its interval if all seeds are alike;
-        None without values, or if one is missing.
+        The estimate, with the mean as both ends of its interval if all seeds
+        have the same number; None without values, or if one is missing.
     """
     numbers = list(values.values())
     statistics = compute_statistics(numbers, limits)
     if statistics is None:
         return None
     mean = statistics.mean
-    if statistics.low is None and statistics.count > 1:  # all alike
+    all_equal = statistics.low is None and statistics.count > 1
+    if all_equal:
         return replace(
             statistics,
             low=mean,
@@ -147,7 +159,8 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
     """Estimates the geometric mean, with Student's interval of logarithms.
 
     Args:
-        values: By seed.
+        values: Numbers by seed.
+        _: Unused; callers pass limits to every estimate.
 
     Returns:
         The estimate without a deviation; None if a value is missing or not
@@ -177,12 +190,15 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
 
 
 def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
-    """Estimates the share of seeds whose value is 1 (else 0).
+    """Estimates the share of seeds whose value is 1 rather than 0.
 
-    *Each* end of Clopper and Pearson's interval is right in 95 % of cases.
+    Each end of Clopper and Pearson's interval is a one-sided bound at 95 %: the
+    share is at least `low` in 95 % of cases, and at most `high` in 95 %. Both
+    together are the two-sided interval at 90 %.
 
     Args:
-        values: By seed.
+        values: 1 or 0 by seed.
+        _: Unused; callers pass limits to every estimate.
 
     Returns:
         The estimate without a deviation; None if a value is missing.
@@ -194,11 +210,12 @@ def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
     if statistics is None:
         return None
     count = statistics.count
-    wins = round(statistics.mean * count)
-    test = stats.binomtest(wins, count)
-    interval = test.proportion_ci(2 * LEVEL - 1)
+    num_ones = round(statistics.mean * count)
+    test = stats.binomtest(num_ones, count)
+    two_sided_level = 2 * LEVEL - 1
+    interval = test.proportion_ci(two_sided_level)
     return Statistics(
-        mean=wins / count,
+        mean=num_ones / count,
         deviation=None,
         low=float(interval.low),
         high=float(interval.high),
@@ -214,13 +231,14 @@ def summarize(
     """Computes mean, spread and interval of numbers with equal keys.
 
     Args:
-        table: Has the keys, and the column `value`.
+        table: A row for each number, with the keys and `value` as columns.
         keys: Columns that tell settings and scores apart; the last one is the
             name of the score, which decides the range of its values.
-        find_limits: From the name of a score to its range.
+        find_limits: Returns the range of a score, given its name.
 
     Returns:
-        The keys, `mean`, `sd`, `low`, `high`, and `n`, the number of values.
+        A row for each group with equal keys: the keys, `mean`, `sd`, `low`,
+        `high`, and `n`, the number of values that are not missing.
     """
     import pandas as pd
 
@@ -253,7 +271,7 @@ def summarize(
 
 
 def list_numbers(statistics: Statistics | None) -> list[float | None]:
-    """Lists mean, deviation and interval; None each without statistics."""
+    """Lists mean, deviation, low and high; four times None for None."""
     if statistics is None:
         return [None, None, None, None]
     return [
@@ -272,13 +290,15 @@ def compare_settings(
     """Compares settings at equal seeds.
 
     Args:
-        table: Has the flags, and `score`, `seed` and `value`.
+        table: A row for each number, with the flags, `score`, `seed` and
+            `value` as columns.
         flags: Columns that tell settings apart.
-        pairs: `first` compares the first with each other one, else all.
+        pairs: `first` compares the first setting with every other one; any
+            other text compares every two settings.
 
     Returns:
-        Rows with the columns of `paired.csv` (docs/sweeps.md); None where no
-        number is known.
+        A row for each score and pair, with the columns of `paired.csv`
+        (docs/sweeps.md); None where a number is unknown.
     """
     import pandas as pd
 
@@ -296,27 +316,36 @@ def compare_settings(
 
         compared = list(itertools.combinations(samples, 2))
         if pairs == "first":
+            # The pairs of the first setting come first.
             num_others = len(samples) - 1
             compared = compared[:num_others]
+
+        # Holm corrects for the number of tests of the same score.
         family = []
         for first, second in compared:
-            pair = _make_pair(first, second, str(score))
-            family.append(pair)
+            row = _make_pair_row(first, second, str(score))
+            family.append(row)
         p_values = [row["p"] for row in family]
         adjusted = adjust_by_holm(p_values)
-        pairs_with_p = zip(family, adjusted, strict=True)
-        for row, p_holm in pairs_with_p:
+        rows_with_p = zip(family, adjusted, strict=True)
+        for row, p_holm in rows_with_p:
             row["p_holm"] = p_holm
         rows += family
     return pd.DataFrame(rows, dtype=object)
 
 
-def _make_pair(
+def _make_pair_row(
     first: tuple[Mapping[str, Any], pd.Series],
     second: tuple[Mapping[str, Any], pd.Series],
     score: str,
 ) -> dict[str, Any]:
-    """Makes the row of two settings, each with its values by seed."""
+    """Makes the row of two settings.
+
+    Args:
+        first: The flags of the setting, and its values by seed.
+        second: The same for the setting it is compared with.
+        score: The name of the values.
+    """
     first_setting, first_values = first
     second_setting, second_values = second
     row: dict[str, Any] = {}
@@ -329,7 +358,15 @@ def _make_pair(
 
 
 def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjusts the p of a family by Holm; None where there is no test."""
+    """Adjusts p-values for the number of tests, by Holm's method.
+
+    Args:
+        p_values: Of tests that are judged together; None where there is no
+            test, which does not count as one.
+
+    Returns:
+        The adjusted p-values in the same order, at most 1 each.
+    """
     tests = []
     for index, p_value in enumerate(p_values):
         if p_value is not None:
@@ -340,7 +377,7 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     num_left = len(tests)
     largest = 0.0
     for p_value, index in tests:
-        # Never below the one before, so that the order stays.
+        # Never below the p-value before it, so that their order stays.
         largest = max(largest, num_left * p_value)
         adjusted[index] = min(1.0, largest)
         num_left -= 1
@@ -348,20 +385,21 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
-    """Compares the values of two settings.
+    """Compares the values of two settings at the seeds that both have.
 
     Args:
-        first: By seed.
-        second: By seed.
-        score: Its name.
+        first: Numbers by seed.
+        second: Numbers by seed.
+        score: The name of the numbers; errors also get a ratio.
 
     Returns:
-        Numbers by column; `p_holm` is left open.
+        Numbers by column: the difference (second - first) and the ratio
+        (second / first). `p_holm` is None: it depends on the other pairs.
     """
     seeds = first.index.intersection(second.index)
     seeds = seeds.sort_values()
     before = first[seeds].to_numpy()  # [n]
-    after = second[seeds].to_numpy()
+    after = second[seeds].to_numpy()  # [n]
     differences = after - before
     statistics = compute_statistics(differences)
     mean, deviation, low, high = list_numbers(statistics)
@@ -371,7 +409,7 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
         "low": low,
         "high": high,
         "n": len(seeds),
-        "p": _test(differences),
+        "p": _compute_p(differences),
         "p_holm": None,
         "ratio": None,
         "ratio_low": None,
@@ -379,6 +417,7 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
     }
     is_error = score.endswith(RATIO_ENDINGS)
     has_seeds = len(seeds) > 0
+    # A ratio has its interval in log scale, where zero has no place.
     if is_error and has_seeds and min(*before, *after) > 0:
         logs_before = np.log(before)
         logs_after = np.log(after)
@@ -397,12 +436,19 @@ def _exp_or_none(value: float | None) -> float | None:
     return float(np.exp(value))
 
 
-def _test(differences: np.ndarray) -> float | None:
-    """Computes the two-sided p of the t-test; None if all are equal, or one."""
+def _compute_p(differences: np.ndarray) -> float | None:
+    """Computes the two-sided p-value of the paired t-test.
+
+    Args:
+        differences: Differences within seeds, [n].
+
+    Returns:
+        The p-value; None for fewer than two seeds or equal differences.
+    """
     from scipy import stats
 
     if len(differences) < 2 or np.ptp(differences) == 0:
-        return None  # their spread is unknown
+        return None  # the spread is unknown
     test = stats.ttest_1samp(differences, 0.0)
     return float(test.pvalue)
 
@@ -423,15 +469,23 @@ def format_rows(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Chooses flags that tell the settings apart, and follow from no other."""
+    """Chooses flags that tell the settings apart, and follow from no other.
+
+    If `width` is always 8 at `depth` 1 and 16 at `depth` 2, it follows from
+    `depth` and is left out.
+
+    Args:
+        settings: Values by flag; all settings have the flags of the first.
+    """
     flags: list[str] = []
     for name in settings[0]:
-        if _count(settings, name) == 1:
-            continue
+        if _count_combinations(settings, name) == 1:
+            continue  # all settings have the same value
         follows = False
         for other in flags:
-            both = _count(settings, other, name)
-            alone = _count(settings, other)
+            # It adds no combination, so `other` decides its value.
+            both = _count_combinations(settings, other, name)
+            alone = _count_combinations(settings, other)
             follows |= both == alone
         if not follows:
             flags.append(name)
@@ -443,7 +497,7 @@ def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
 
     Args:
         setting: Values by flag.
-        names: The flags that count.
+        names: The flags to format; without any, the label is `all`.
     """
     parts = []
     for name in names:
@@ -454,13 +508,15 @@ def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
     return ", ".join(parts) or "all"
 
 
-def _count(settings: Sequence[Mapping[str, Any]], *names: str) -> int:
-    """Counts the combinations of values of some flags."""
-    values = set()
+def _count_combinations(
+    settings: Sequence[Mapping[str, Any]], *names: str
+) -> int:
+    """Counts the distinct combinations of values that the flags have."""
+    combinations = set()
     for setting in settings:
-        combination = [setting[name] for name in names]
-        values.add(tuple(combination))
-    return len(values)
+        values = [setting[name] for name in names]
+        combinations.add(tuple(values))
+    return len(combinations)
 
 
 @dataclass(frozen=True)
@@ -484,7 +540,7 @@ class PowerLaw:
     constant: float
 
     def describe(self) -> str:
-        """Formats exponent and interval, as `N^2.10 (1.80 to 2.40)`."""
+        """Formats exponent and interval, as `N^2.10 (1.80 to 2.40)`; N is size."""
         if self.low is None:
             return f"N^{self.slope:.2f}"
         return f"N^{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
@@ -494,11 +550,14 @@ def average_sizes(
     sizes: Sequence[int],
     counts: Sequence[float],
 ) -> list[SizeMean]:
-    """Averages the counts of each size.
+    """Averages the counts of each size over seeds, in log scale.
 
     Args:
-        sizes: Sizes of grids, [n].
+        sizes: Sizes of grids, [n]; each as often as it has seeds.
         counts: Positive counts at these sizes, [n].
+
+    Returns:
+        The geometric mean of each distinct size, by ascending size.
     """
     numbers = np.asarray(counts, float)
     logs = np.log(numbers)  # [n]
@@ -525,24 +584,28 @@ def average_sizes(
 
 
 def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
-    """Fits a line to the logarithms; None for fewer than two sizes."""
+    """Fits a line to the logarithms of sizes and means.
+
+    Returns:
+        The law; None for fewer than two sizes. Two sizes give no interval.
+    """
     from scipy import stats
 
     if len(means) < 2:
         return None
 
-    pairs = [[mean.size, mean.mean] for mean in means]
-    logs = np.log(pairs)  # [sizes, 2]
+    points = [[mean.size, mean.mean] for mean in means]
+    logs = np.log(points)  # [sizes, 2]
     log_sizes, log_means = logs.T
     line = stats.linregress(log_sizes, log_means)
     low = None
     high = None
     degrees = len(means) - 2
     if degrees > 0:
-        quantile = stats.t.ppf(0.975, degrees)
-        width = quantile * line.stderr
-        low = float(line.slope - width)
-        high = float(line.slope + width)
+        quantile = stats.t.ppf(UPPER_TAIL, degrees)
+        half_width = quantile * line.stderr
+        low = float(line.slope - half_width)
+        high = float(line.slope + half_width)
     constant = np.exp(line.intercept)
     return PowerLaw(
         slope=float(line.slope),

@@ -68,7 +68,7 @@ OUTPUT_FOLDERS = (
     "projector",
     "analysis",
 )
-# Entries of `metrics.json` that have texts; all others have numbers alone.
+# Entries of `metrics.json` that have texts; all others have only numbers.
 WORDS = (
     "reference",
     "differences",
@@ -85,11 +85,12 @@ def claim_run(config: RunConfig, header: str = "") -> Iterator[None]:
     """Creates and locks the folder of a run, or takes it over to resume.
 
     Args:
-        config: The run; with `overwrite`, files of the run before are removed.
+        config: The run; with `overwrite`, files of the earlier run in this
+            folder are removed.
         header: Comments above the flags.
 
     Raises:
-        RunError: The folder is in use, or has something else.
+        RunError: If the folder is in use, or holds something else.
     """
     path = Path(config.run_dir)
     _check_owner(path, config)
@@ -107,11 +108,12 @@ def claim_run(config: RunConfig, header: str = "") -> Iterator[None]:
 
 
 def remove_outputs(folder: Path) -> None:
-    """Removes what tfcomp wrote into a run folder, but for its flags.
+    """Removes what tfcomp wrote into a run folder, except for its flags.
 
-    Files of the user stay: what the patterns do not name, and their folders.
+    Files of the user, which match no pattern of `OUTPUTS`, stay, and so do
+    their folders.
     """
-    # Patterns would lead through a link to files that are not of this run.
+    # Links go first: through them patterns would reach files of other runs.
     for pattern in reversed(OUTPUT_FOLDERS):
         for path in folder.glob(pattern):
             if path.is_symlink():
@@ -128,7 +130,13 @@ def remove_outputs(folder: Path) -> None:
 
 
 def find_finished(config: RunConfig) -> dict[str, Any] | None:
-    """Returns the metrics of a finished, undamaged run, else None."""
+    """Returns the metrics of a run if it needs no training, else None.
+
+    It needs none if it is finished and undamaged, unless `overwrite` is set.
+
+    Raises:
+        RunError: If its folder belongs to another run.
+    """
     folder = Path(config.run_dir)
     _check_owner(folder, config)
     if config.overwrite or not is_finished(folder):
@@ -137,7 +145,10 @@ def find_finished(config: RunConfig) -> dict[str, Any] | None:
 
 
 def check_run(path: str | Path) -> RunConfig:
-    """Reads the settings of a finished run.
+    """Reads the settings of a finished run from its folder.
+
+    Args:
+        path: The run folder, which may have been moved since the training.
 
     Raises:
         RunError: If the folder has no finished run.
@@ -162,20 +173,26 @@ def check_run(path: str | Path) -> RunConfig:
 
 
 def _find_problem(path: Path) -> str:
-    """Tells why a path is no complete run folder; empty if it is one."""
+    """Tells why a path is no run folder; an empty text if it is one."""
     if not os.path.isdir(path):  # `Path.is_dir` raises for a long name
         return "does not exist"
     if (path / TRIALS).is_dir():
         runs = f"{path}/trials/*"
         return f"is a sweep: name its runs, as {runs}, or use tfcomp.load_sweep"
     dangling = _find_dangling(path)
-    if not dangling and not (path / FLAGS_FILE).exists():
+    if dangling:
+        return dangling
+    if not (path / FLAGS_FILE).exists():
         return "has no run.flags"
-    return dangling
+    return ""
 
 
 def _find_dangling(path: Path) -> str:
-    """Tells which file of a run is a link to nothing; empty if none is."""
+    """Tells which file of a run is a link whose target is missing.
+
+    Returns:
+        The end of a sentence with the cure, or an empty text.
+    """
     for name in (FLAGS_FILE, METRICS_FILE, MODEL_FILE):
         file = path / name
         if file.is_symlink() and not file.exists():
@@ -231,10 +248,11 @@ def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
 
     Args:
         path: The file, for errors.
-        content: Numbers at any depth.
+        content: Numbers in mappings and lists, at any depth.
 
     Raises:
-        DamagedFileError: If a text stands where numbers do.
+        DamagedFileError: If a text stands where a number must; it names the
+            first.
     """
     for place, text in _list_texts(content):
         reason = f"{place} must be a number, got {text!r}"
@@ -242,7 +260,11 @@ def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yields texts at any depth, with their path, as `ood/mse`."""
+    """Yields the texts at any depth, except for entries of `WORDS`.
+
+    Yields:
+        The place, as `ood/mse`, and the text.
+    """
     if isinstance(value, str):
         yield place, value
         return
@@ -262,7 +284,10 @@ def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
 
 
 def read_history(path: Path) -> dict[int, dict[str, float]]:
-    """Reads the `history.csv` of a run: numbers by epoch and tag.
+    """Reads the `history.csv` of a run.
+
+    Returns:
+        Numbers by epoch, then by tag (the name of a score).
 
     Raises:
         DamagedFileError: If it is empty, its last row is cut off, or a cell
@@ -290,7 +315,7 @@ def read_history(path: Path) -> dict[int, dict[str, float]]:
 
 
 def find_metrics(path: Path) -> dict[str, Any] | None:
-    """Returns the metrics of a run, None if absent or damaged."""
+    """Returns the metrics of a run; None if they are absent or damaged."""
     try:
         return read_metrics(path)
     except (OSError, DamagedFileError):
@@ -369,15 +394,16 @@ def find_folders(
     for pattern in patterns:
         for match in match_paths(pattern, flag):
             walk = os.walk(match, onerror=report, followlinks=True)
-            for folder, below, names in walk:
+            for folder, subfolders, names in walk:
                 path = os.path.realpath(folder)
+                # `os.walk` does not enter subfolders that are cleared.
                 if path in visited:
-                    below.clear()  # a link can lead back
+                    subfolders.clear()  # a link can lead back
                     continue
 
                 visited.add(path)
                 if FLAGS_FILE in names:
-                    below.clear()  # nothing but checkpoints in a run
+                    subfolders.clear()  # a run contains no other runs
                 if is_wanted(set(names)):
                     folders.add(Path(path))
     return sorted(folders)
@@ -386,25 +412,26 @@ def find_folders(
 def match_paths(pattern: str, flag: str = "runs") -> list[str]:
     """Returns the paths that match a pattern.
 
-    A path that exists is no pattern, and neither is its beginning that exists,
-    whatever brackets it has.
+    The longest beginning that exists is taken as it is, and only the rest is a
+    pattern: a folder `logs/[old]` needs no escapes in `logs/[old]/*`.
 
     Args:
         pattern: A path, with `*` or `**`.
         flag: The flag that names it, for errors.
 
     Raises:
-        ConfigError: If nothing matches, or the root of all folders does.
+        ConfigError: If nothing matches, or `/` does: the search below it would
+            read all files of the machine.
     """
     path = Path(pattern).expanduser()
-    folder = path
-    while not os.path.lexists(folder):
-        folder = folder.parent
+    existing = path
+    while not os.path.lexists(existing):
+        existing = existing.parent
     matches = [str(path)]
-    if folder != path:
-        rest = str(path.relative_to(folder))
-        names = glob.glob(rest, root_dir=folder, recursive=True)
-        matches = [str(folder / name) for name in sorted(names)]
+    if existing != path:
+        rest = str(path.relative_to(existing))
+        names = glob.glob(rest, root_dir=existing, recursive=True)
+        matches = [str(existing / name) for name in sorted(names)]
     if not matches:
         raise ConfigError(flag, "must match a folder", pattern)
     if any(os.path.realpath(match) == "/" for match in matches):
@@ -431,7 +458,7 @@ def list_published(source: str | Path = "") -> list[str]:
         >>> "paper/donut" in tfcomp.list_published()
         True
     """
-    folder = _find_folder(source)
+    folder = _find_published_folder(source)
     names = []
     for file in folder.rglob(METRICS_FILE):
         name = file.parent.relative_to(folder)
@@ -455,10 +482,11 @@ def find_published(name: str, source: str | Path = "") -> Path:
     if name not in names:
         hint = suggest(name, names) or ": tfcomp.list_published() has the names"
         raise RunError(f"{name!r} is not a published model{hint}")
-    return _find_folder(source) / name
+    return _find_published_folder(source) / name
 
 
-def _find_folder(source: str | Path) -> Path:
+def _find_published_folder(source: str | Path) -> Path:
+    """Returns the folder of published models, as `list_published` explains."""
     if source:
         return Path(source).expanduser()
     for folder in (PUBLISHED, CLONE / PUBLISHED):
@@ -471,24 +499,29 @@ def _find_folder(source: str | Path) -> Path:
 
 
 def _report_unreadable(error: OSError) -> None:
-    # Not if it has gone since it was listed, or a pattern matches a file.
+    """Prints the folder that cannot be read, and why."""
+    # A folder that was removed since it was listed, or a file that matches a
+    # pattern, is no problem.
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         print(f"left out: {describe_refusal(error)}", file=sys.stderr)
 
 
 def _check_owner(path: Path, config: RunConfig) -> None:
-    """Raises a RunError if a folder is not for this run to use."""
+    """Checks that a run may use a folder: it is empty, or it is its own.
+
+    Args:
+        path: The run folder, which need not exist.
+        config: The run.
+
+    Raises:
+        RunError: If the folder holds other files or another run, or the same
+            run unfinished and `resume` is not set.
+    """
     dangling = _find_dangling(path)
     if dangling:
         raise RunError(f"--run_name={config.run_name} {dangling}")
     if not (path / FLAGS_FILE).exists():
-        # Hidden ones are of systems, or unfinished ones of a killed process.
-        for file in path.glob("[!.]*"):
-            if file.name == "lost+found":
-                continue
-            rule = "must be new or name a run"
-            reason = f"{path} holds something else ({file.name})"
-            raise RunError(f"--run_name {rule}, {reason}")
+        _check_empty(path)
         return
 
     try:
@@ -515,3 +548,14 @@ def _check_owner(path: Path, config: RunConfig) -> None:
             "not finished, or damaged: add --resume, or choose another "
             "--run_name"
         )
+
+
+def _check_empty(path: Path) -> None:
+    """Raises a RunError if a folder without flags holds files of the user."""
+    # Hidden files are of the system, or partial files of a killed process.
+    for file in path.glob("[!.]*"):
+        if file.name == "lost+found":  # at the root of a file system
+            continue
+        rule = "must be new or name a run"
+        reason = f"{path} holds something else ({file.name})"
+        raise RunError(f"--run_name {rule}, {reason}")
