@@ -1,16 +1,18 @@
 """Scores of a layer's geometry, from metric tensors over the factor grid.
 
 A metric tensor g = J^T J [F, F] says how far a layer's activations move when
-the factors do (paper section 3.4, appendix B). Every function takes the tensors
-of n points, g [n, F, F]. Per point, for two factors:
+the factors do (paper section 3.4, appendix B): J is the Jacobian [units, F] of
+the activations by F factors. Functions take the tensors of n points, g
+[n, F, F]. At a point, for two factors x and y:
 
-    log-volume  = log sqrt(det g) = sum of log singular values of J
-    F           = 1 - |g_xy| / (g_xx + g_yy)          in [1/2, 1]   (eq. 7)
-    Fc          = 1 - |g_xy| / sqrt(g_xx g_yy)       in [0, 1]   (cosine form)
+    log-volume     = log sqrt(det g) = sum of log singular values of J
+    factorization  = 1 - |g_xy| / (g_xx + g_yy)       in [1/2, 1]   (eq. 7)
+    cosine form    = 1 - |g_xy| / sqrt(g_xx g_yy)     in [0, 1]
 
-More than two factors: the mean over pairs; one factor: NaN. A *dead* point,
-where some factor moves nothing, has the worst value of each score (1/2, 0, the
-floor), and one whose metric is not finite (a diverged model) NaN.
+For more than two factors the last two are means over pairs of factors; for one
+factor they are NaN. A *dead* point, where some factor moves nothing, has the
+worst value of each score (1/2 and 0), and its volume has the floor. A point
+whose metric is not finite (as of a diverged model) has NaN.
 """
 
 from __future__ import annotations
@@ -37,10 +39,12 @@ from tfcomp.statistics.limits import POSITIVE, SHARE, Limits
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
 
-# Of singular values and lengths: above the rounding of a float32 Jacobian.
+# Smaller singular values, lengths and contrasts count as this. It is above the
+# rounding of a float32 Jacobian.
 FLOOR = 1e-6
-_BLOCK_UNITS = 512  # whose differences are held at a time
-# Divisors of dead points only, whose score is replaced, are that small.
+# Units whose differences are in memory at a time.
+_BLOCK_UNITS = 512
+# Keeps divisors from 0. Only dead points, whose score is replaced, have such.
 _TINY = np.finfo(np.float64).tiny
 
 FACTORIZATION = Chart(
@@ -60,9 +64,17 @@ VOLUME = Chart(
 
 
 def is_dead(g: Array) -> Array:
-    """Marks points where some length sqrt(g_ii) is at most `FLOOR`, [n]."""
+    """Marks dead points, where a factor moves the activations by nothing.
+
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        Whether any length sqrt(g_ii) is at most `FLOOR`, [n]; false where the
+        tensor is not finite.
+    """
     squared_lengths = np.diagonal(
-        _finite(g),
+        _set_nan(g),
         axis1=1,
         axis2=2,
     )  # [n, F]
@@ -72,8 +84,18 @@ def is_dead(g: Array) -> Array:
 
 
 def find_floored(g: Array) -> Array:
-    """Marks points where a singular value of J is at most `FLOOR`, [n]."""
-    g = np.nan_to_num(_finite(g))
+    """Marks points where a singular value of J is at most `FLOOR`.
+
+    Every dead point is one, and so is a point at which two factors move the
+    activations in the same direction.
+
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        The mark of each point, [n]; true where the tensor is not finite.
+    """
+    g = np.nan_to_num(_set_nan(g))
     if not g.shape[1]:
         return np.zeros(len(g), bool)
 
@@ -92,7 +114,7 @@ def compute_log_volume(g: Array) -> Array:
         The log-volume of each point, [n]; singular values count as `FLOOR` at
         least. NaN without factors, or where the tensor is not finite.
     """
-    g = _finite(g)
+    g = _set_nan(g)
     if not g.shape[1]:
         num_points = len(g)
         return np.full(num_points, np.nan)
@@ -145,12 +167,26 @@ def divide_by_contrast(
 
 
 def compute_factorization(g: Array) -> Array:
-    """Computes the paper's factorization score (eq. 7), [n] in [1/2, 1]."""
+    """Computes the paper's factorization score (eq. 7).
+
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        The score of each point, [n], in [1/2, 1].
+    """
     return _average_pairs(g, np.add, worst=0.5)
 
 
 def compute_cosine_factorization(g: Array) -> Array:
-    """Computes 1 less the absolute cosine of directions, [n] in [0, 1]."""
+    """Computes 1 - |cosine| of the angle between directions of factors.
+
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        The score of each point, [n], in [0, 1].
+    """
 
     def multiply_lengths(xx: Array, yy: Array) -> Array:
         length_x = np.sqrt(xx)
@@ -161,11 +197,18 @@ def compute_cosine_factorization(g: Array) -> Array:
 
 
 def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
-    """Averages the cosine form over points, by pair of directions."""
+    """Averages the cosine form over points, for each pair of factors.
+
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        From two indices of factors, the lower first, to the mean in [0, 1].
+    """
     factors = range(g.shape[1])
     scores = {}
     for pair in itertools.combinations(factors, 2):
-        rows = g[:, pair]
+        rows = g[:, pair]  # [n, 2, F]
         part = rows[:, :, pair]  # [n, 2, 2]
         cosine_form = compute_cosine_factorization(part)
         scores[pair] = float(cosine_form.mean())
@@ -181,13 +224,20 @@ def compute_chance(num_units: int) -> float:
     denominator = math.lgamma((num_units + 1) / 2)
     ratio = math.exp(numerator - denominator)
     cosine = ratio / math.sqrt(math.pi)
-    return max(1 - cosine, 0.0)  # rounding, of 1 unit
+    # With 1 unit the cosine is 1, which rounding may exceed.
+    return max(1 - cosine, 0.0)
 
 
 def compute_ratio_factorization(g: Array) -> float:
     """Computes 1 - mean |g_xy| / mean (g_xx + g_yy), as the published code.
 
-    1/2 if all points are dead, where the published code has 1.
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        The score of all points together, the mean over pairs of factors. It is
+        1/2 if all points are dead, where the published code has 1, and NaN
+        for fewer than two factors.
     """
     scores = []
     for xx, yy, xy in _list_pairs(g):
@@ -210,8 +260,9 @@ def compute_gradient_metrics(
 ) -> Array:
     """Computes metric tensors by differences, as the published code.
 
-    Differences per step on the grid are central, one-sided at the border: for
-    bumps of sigma 1, .63 of the squared length of a derivative, and 1.24 there.
+    Differences per step on the grid are central, and one-sided at the border.
+    For bumps of sigma 1 their squared length is .63 times that of the
+    derivative inside the grid, and 1.24 times at the border.
 
     Args:
         activations: One stage over a complete grid, the last factor fastest,
@@ -227,7 +278,7 @@ def compute_gradient_metrics(
     factors = range(num_factors)
     g = np.zeros((num_points, num_factors, num_factors))
     for part in iterate_units(activations, _BLOCK_UNITS):
-        maps = part.reshape(*shape, -1)
+        maps = part.reshape(*shape, -1)  # [*shape, units of the block]
         maps = maps.astype(np.float64)
         slopes = []
         for axis in axes:
@@ -277,7 +328,7 @@ def compute_gradient_metrics(
     "factor moves nothing, or at most 1e-6 per unit",
 )
 def summarize_geometry(g: Array, is_ood: Array) -> Scores:
-    """Averages the scores of a stage over points (section 3.4).
+    """Averages the scores of a stage over grid points (section 3.4).
 
     Args:
         g: Metric tensors of the stage, [n, F, F].
@@ -302,8 +353,15 @@ def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     }
 
 
-def _finite(g: Array) -> Array:
-    """Makes tensors that are not finite NaN as a whole."""
+def _set_nan(g: Array) -> Array:
+    """Sets a tensor to NaN if any of its entries is not finite.
+
+    Args:
+        g: Metric tensors, [n, F, F].
+
+    Returns:
+        The tensors as float64, [n, F, F], finite or all NaN.
+    """
     g = np.asarray(g, np.float64)
     is_finite = np.isfinite(g)
     is_finite = is_finite.all(axis=(1, 2), keepdims=True)
@@ -312,7 +370,7 @@ def _finite(g: Array) -> Array:
 
 def _list_pairs(g: Array) -> list[tuple[Array, Array, Array]]:
     """Lists g_xx, g_yy and g_xy, each [n], of every pair of factors."""
-    g = _finite(g)
+    g = _set_nan(g)
     factors = range(g.shape[1])
     pairs = []
     for i, j in itertools.combinations(factors, 2):
@@ -328,24 +386,27 @@ def _average_pairs(
     combine: Callable[[Array, Array], Array],
     worst: float,
 ) -> Array:
-    """Averages 1 - |g_xy| / combine(g_xx, g_yy) over pairs, [n].
+    """Averages 1 - |g_xy| / combine(g_xx, g_yy) over pairs of factors.
 
     Args:
         g: Metric tensors, [n, F, F].
-        combine: From squared lengths of two directions to the divisor.
+        combine: Makes the divisor from the squared lengths of two directions.
         worst: The least score, which dead points have.
+
+    Returns:
+        The score of each point, [n], in [worst, 1].
     """
     scores = []
     for xx, yy, xy in _list_pairs(g):
         divisor = combine(xx, yy)
         divisor = np.maximum(divisor, _TINY)
-        cosine = np.abs(xy) / divisor
-        scores.append(1 - cosine)
+        overlap = np.abs(xy) / divisor
+        scores.append(1 - overlap)
     if not scores:
         num_points = len(g)
         return np.full(num_points, np.nan)
 
-    # Rounding may leave the interval by an ulp: |cosine| of 1 + 2e-16.
+    # Rounding may leave the range by an ulp, as by a |cosine| of 1 + 2e-16.
     mean = np.mean(scores, axis=0)
     mean = np.clip(mean, worst, 1.0)
     is_worst = is_dead(g)
@@ -369,7 +430,12 @@ def _average_pairs(
     better="low",
 )
 def measure_volume_spread(analysis: RunAnalysis) -> Rows:
-    """Tests how evenly a stage spreads the factors (section 3.4, figure 2e)."""
+    """Tests how evenly a stage spreads the factors (section 3.4, figure 2e).
+
+    Returns:
+        By stage: mean OOD less mean ID log-volume, and for all points, ID and
+        OOD points the spread, median and share of floored points.
+    """
     is_id = analysis.splits.is_id
     is_ood = analysis.splits.is_ood
 
@@ -383,15 +449,15 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
             row["log_volume_difference"] = mean_ood - mean_id
 
         g = analysis.metrics[stage]
-        for name, points in analysis.subsets.items():
+        for subset, points in analysis.subsets.items():  # `id` and `ood`
             volumes = volume[points]
             deviation = None
             if points.any():
                 deviation = float(volumes.std())
-            row[f"log_volume_sd_{name}"] = deviation
-            row[f"log_volume_median_{name}"] = median_or_none(volumes)
+            row[f"log_volume_sd_{subset}"] = deviation
+            row[f"log_volume_median_{subset}"] = median_or_none(volumes)
             floored = find_floored(g[points])
-            row[f"floor_fraction_{name}"] = mean_or_none(floored)
+            row[f"floor_fraction_{subset}"] = mean_or_none(floored)
         rows[stage] = row
     return rows
 
@@ -403,7 +469,11 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
     "log_volume_per_contrast_median_deviation_ood",
 )
 def measure_volume_per_contrast(analysis: RunAnalysis) -> Rows:
-    """Tests whether a stage warps where it does not merely fade (claim C9)."""
+    """Measures the spread of log-volumes per contrast (claim C9).
+
+    Where the images of a stage only fade, its volume shrinks but the volume per
+    contrast does not: what remains is a warp of the manifold.
+    """
     rows: Rows = {}
     for stage, volume in analysis.volume_per_contrast.items():
         rows[stage] = _spread("log_volume_per_contrast", volume, analysis)
@@ -414,13 +484,17 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     """Measures how much log-volumes [n] vary, and how far from the ID median.
 
     Args:
-        name: Begins the names of the numbers.
+        name: The beginning of the names of the numbers.
         volume: Log-volume at every grid point, [n].
-        analysis: Has the split.
+        analysis: The run, which has the split.
+
+    Returns:
+        The standard deviation over all points, and the median distance from
+        the ID median by subset.
     """
     is_id = analysis.splits.is_id
-    middle = np.median(volume[is_id])
-    distance = np.abs(volume - middle)
+    id_median = np.median(volume[is_id])
+    distance = np.abs(volume - id_median)
     spread = float(volume.std())
     numbers: Scores = {f"{name}_sd": spread}
     for subset, points in analysis.subsets.items():
@@ -452,7 +526,12 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
 )
 @computes("stages", SHARE, "chance_factorization")
 def measure_orthogonality(analysis: RunAnalysis) -> Rows:
-    """Scores the angles between directions of factors (figures 2a to 2d)."""
+    """Scores the angles between directions of factors (figures 2a to 2d).
+
+    Returns:
+        Scores by stage; nothing unless 2 to `MAX_DIRECTIONS` factors are
+        ordered.
+    """
     factors = []
     for factor in analysis.dataset.space:
         if not factor.categorical:
@@ -460,8 +539,9 @@ def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     if not 1 < len(factors) <= MAX_DIRECTIONS:
         return {}  # of one direction there is nothing to factorize
 
-    ranges = np.array([factor.high - factor.low for factor in factors])
-    scale_rows = ranges[:, None]
+    # Scaled by its range, no factor weighs more for having a finer unit.
+    ranges = np.array([factor.high - factor.low for factor in factors])  # [F]
+    scale_rows = ranges[:, None]  # [F, 1]
     rows: Rows = {}
     for stage, g in analysis.metrics.items():
         factorization = compute_factorization(g)

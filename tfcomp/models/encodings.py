@@ -41,11 +41,21 @@ def nearest_index(values: KerasTensor, factor: Factor) -> KerasTensor:
 
 
 def _nearest_level(values: KerasTensor, factor: Factor) -> KerasTensor:
+    """Finds the nearest of a factor's levels, which have no common step.
+
+    Args:
+        values: Raw values, of any shape, in the factor's unit.
+        factor: A factor with levels.
+
+    Returns:
+        Indices as floats, in the shape of `values`; the lower one in the
+        middle between two levels.
+    """
     if factor.periodic:
         values = _wrap(values, factor)
     points = values[..., None]
     levels = factor.values()
-    difference = ops.subtract(points, levels)
+    difference = ops.subtract(points, levels)  # [..., size]
     distance = ops.abs(difference)
     smallest = ops.min(
         distance,
@@ -54,7 +64,8 @@ def _nearest_level(values: KerasTensor, factor: Factor) -> KerasTensor:
     )
     is_nearest = distance == smallest
 
-    # `ops.argmin` has a Bitcast, which other formats lack.
+    # `ops.argmin` has a Bitcast, an operation that formats of exported models
+    # lack: take the least of the indices of the nearest levels.
     last = factor.size - 1
     every_index = np.arange(factor.size)
     candidates = ops.where(is_nearest, every_index, last)
@@ -63,7 +74,11 @@ def _nearest_level(values: KerasTensor, factor: Factor) -> KerasTensor:
 
 
 def _wrap(values: KerasTensor, factor: Factor) -> KerasTensor:
-    """Moves values outside of the levels by periods to the nearest one."""
+    """Moves values that lie outside of the levels by whole periods.
+
+    They end in the period that starts in the middle between the last level and
+    the first one. There the nearest level is also the nearest on the circle.
+    """
     levels = factor.values()
     start, period = factor.find_wrap()
     offset = values - start
@@ -94,10 +109,12 @@ def encode_one_hot(values: KerasTensor, factor: Factor) -> KerasTensor:
 class FactorEncoding(keras.layers.Layer):
     """Base of encodings: one code for each factor, side by side.
 
-    A subclass has `encode_factor`, the code [n, code_size] of present values
-    [n, 1] of a factor. A differentiable encoding gives a categorical factor,
-    which has no order, a one-hot code. The layer always computes in float32:
-    positions do not fit into 8 bits of mantissa.
+    A subclass has `encode_factor`, which returns the code [n, code_size] of
+    present values [n, 1] of a factor. If the subclass is differentiable, this
+    base gives a categorical factor, which has no order, a one-hot code instead.
+
+    The layer always computes in float32: positions do not fit into the 8 bits
+    of mantissa that bfloat16 has.
 
     Args:
         space: The `FactorSpace` of the factors, or its `to_dict()`.
@@ -110,9 +127,12 @@ class FactorEncoding(keras.layers.Layer):
         `(batch, sum of code sizes)`: the codes in the order of the factors.
     """
 
-    options: tuple[str, ...] = ()  # arguments of a subclass
-    differentiable = True  # False if the derivative is 0 or undefined
-    absent_value = 0.0  # of every unit of an absent factor
+    # Names of the arguments that a subclass adds, and of its attributes.
+    options: tuple[str, ...] = ()
+    # False if the derivative is 0 or undefined.
+    differentiable = True
+    # What every unit of an absent factor is.
+    absent_value = 0.0
 
     def __init__(self, space: Space, **kwargs) -> None:
         kwargs["dtype"] = "float32"
@@ -144,7 +164,7 @@ class FactorEncoding(keras.layers.Layer):
         raise NotImplementedError
 
     def code_size(self, factor: Factor) -> int:
-        """The number of units of a factor that is not encoded by name.
+        """The number of units that `encode_factor` returns for a factor.
 
         Args:
             factor: The factor.
@@ -156,17 +176,20 @@ class FactorEncoding(keras.layers.Layer):
         """The number of units of each factor."""
         sizes = []
         for factor in self.space:
-            if self._is_named(factor):
+            if self._is_one_hot(factor):
                 sizes.append(factor.size)
             else:
                 sizes.append(self.code_size(factor))
         return sizes
 
     def split(self, code: KerasTensor) -> list[KerasTensor]:
-        """Splits a code [n, sum of code sizes] into codes of factors.
+        """Splits a code into the codes of its factors.
 
         Args:
             code: The output of the layer, [n, sum of code sizes].
+
+        Returns:
+            A code [n, code size] for each factor, in their order.
         """
         codes = []
         start = 0
@@ -177,21 +200,25 @@ class FactorEncoding(keras.layers.Layer):
         return codes
 
     def call(self, factors: KerasTensor) -> KerasTensor:
-        """Joins the codes of factors [n, F]; absent ones are NaN.
+        """Encodes every factor and joins the codes.
 
         Args:
-            factors: Raw values, [n, F].
+            factors: Raw values, [n, F]; NaN where a factor is absent.
+
+        Returns:
+            The code, [n, sum of code sizes].
         """
         codes = []
         for column, factor in enumerate(self.space):
             end = column + 1
-            values = factors[:, column:end]
+            values = factors[:, column:end]  # [n, 1]
             absent = ops.isnan(values)
-            # The inner `where` keeps NaN out of the gradient as well.
+            # `where` would stop NaN in the output alone: the gradient of a code
+            # of NaN is NaN, even where another value replaces the code.
             zeros = ops.zeros_like(values)
             present = ops.where(absent, zeros, values)
 
-            if self._is_named(factor):
+            if self._is_one_hot(factor):
                 code = encode_one_hot(present, factor)
                 absent_value = 0.0
             else:
@@ -206,7 +233,8 @@ class FactorEncoding(keras.layers.Layer):
         num_units = sum(self.code_sizes)
         return (num_points, num_units)
 
-    def _is_named(self, factor: Factor) -> bool:
+    def _is_one_hot(self, factor: Factor) -> bool:
+        """Checks whether the base encodes a factor, by a one-hot code."""
         return factor.categorical and self.differentiable
 
     def get_config(self) -> dict:
@@ -273,13 +301,14 @@ class BumpEncoding(FactorEncoding):
         levels = factor.values()
         distance = ops.subtract(values, levels)  # [n, size]
         if factor.periodic:
+            # The shorter way around the circle, at most half a period.
             period = factor.high - factor.low
             periods = distance / period
             turns = ops.round(periods)
             distance -= period * turns
-        width = self.sigma * factor.step
-        widths = distance / width
-        squares = ops.square(widths)
+        width = self.sigma * factor.step  # in the factor's unit
+        scaled = distance / width
+        squares = ops.square(scaled)
         return ops.exp(-0.5 * squares)
 
 
@@ -319,14 +348,16 @@ class PositionalEncoding(FactorEncoding):
         z = [sin w_0 v, ..., sin w_(K-1) v, cos w_0 v, ..., cos w_(K-1) v]
         w_k = max_wavelength^(-k / K)
 
-    with v the factor in grid steps and 2 K units, about one for each value.
+    with v the factor in grid steps from its low end, and 2 K units, about one
+    for each value. Wavelengths reach from 2 pi grid steps to less than 2 pi
+    `max_wavelength` grid steps.
 
     Do not use it for a periodic factor, which has no wrap here
     (`CircleEncoding` or `BumpEncoding`).
 
     Args:
         space: See `FactorEncoding`.
-        max_wavelength: The base of the frequencies w.
+        max_wavelength: A bound of the wavelengths, in units of 2 pi grid steps.
 
     Example:
         >>> space = FactorSpace((Factor("x", 4, 0.0, 3.0),))
@@ -353,8 +384,8 @@ class PositionalEncoding(FactorEncoding):
             values: Raw values, [n, 1].
             factor: The factor.
         """
-        count = self.code_size(factor) // 2
-        exponents = -np.arange(count) / count
+        num_waves = self.code_size(factor) // 2  # K
+        exponents = -np.arange(num_waves) / num_waves
         frequencies = self.max_wavelength**exponents
         frequencies = frequencies.astype(np.float32)
 
@@ -366,7 +397,7 @@ class PositionalEncoding(FactorEncoding):
         return ops.concatenate([sines, cosines], axis=-1)
 
     def code_size(self, factor: Factor) -> int:
-        """A sine and a cosine for each two values.
+        """A sine and a cosine for every two values, rounded up.
 
         Args:
             factor: The factor.
@@ -383,7 +414,8 @@ class RampEncoding(FactorEncoding):
         space: See `FactorEncoding`.
         scaled_to: `"signed"` for codes in [-1, 1], `"unit"` for [0, 1], or
             `"raw"` for the values themselves.
-        absent_value: The code of an absent factor.
+        absent_value: The code of an absent factor; at 0 in the range
+            `"signed"` it is also the code of the middle value.
 
     Do not use it for a periodic factor, whose ends meet (`CircleEncoding`).
 
@@ -495,7 +527,8 @@ def _scale_to_unit(values: KerasTensor, factor: Factor) -> KerasTensor:
 class FactorIndex(FactorEncoding):
     """The nearest grid index of every factor, NaN where it is absent.
 
-    For layers that look values up, as `LowRankEmbedding`; no code for others.
+    It is the input of layers that look values up, such as `LowRankEmbedding`.
+    Other layers would take the index for a size.
 
     Args:
         space: See `FactorEncoding`.

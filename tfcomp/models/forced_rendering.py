@@ -21,15 +21,16 @@ MOST_ROWS = 1024
 LENGTH_FLOOR = 1e-6
 # Rows whose largest coefficient is below it have no distribution: entropy 0.
 _COEFFICIENT_FLOOR = 1e-30
-# Norms below it get no gradient, which is infinite at 0.
-_NORM_FLOOR = 1e-12
+# Squared norms below it get no gradient: that of the square root is infinite
+# at 0.
+_SQUARED_NORM_FLOOR = 1e-12
 # Arguments of `LowRankEmbedding`.
 _REGULARIZERS = (
     "coefficient_regularizer",
     "left_regularizer",
     "right_regularizer",
 )
-_by_product = False
+_by_product = False  # see `use_products`
 
 
 @contextlib.contextmanager
@@ -37,15 +38,18 @@ def use_products() -> Iterator[None]:
     """Makes functions that are traced in the block look rows up by products.
 
     The gradient of `take` is a scatter, which deterministic kernels of a GPU
-    add row by row. Replicas are traced in threads: all are affected.
+    add row by row; the gradient of a product with one-hot codes is a product.
+
+    The switch is global: replicas are traced in threads of their own, which
+    must all see it.
     """
     global _by_product
-    before = _by_product
+    outer = _by_product
     _by_product = True
     try:
         yield
     finally:
-        _by_product = before
+        _by_product = outer
 
 
 def take_rows(weight: KerasTensor, rows: KerasTensor) -> KerasTensor:
@@ -62,6 +66,7 @@ def take_rows(weight: KerasTensor, rows: KerasTensor) -> KerasTensor:
     is_large = num_rows > MOST_ROWS
     if is_large or not _by_product:
         return ops.take(weight, rows, axis=0)
+
     dtype = weight.dtype
     code = ops.one_hot(rows, num_rows, dtype=dtype)  # [batch, V]
     return ops.tensordot(code, weight, axes=1)
@@ -70,13 +75,18 @@ def take_rows(weight: KerasTensor, rows: KerasTensor) -> KerasTensor:
 class ValueEmbedding(keras.layers.Layer):
     """Base of layers in which every value of a factor owns an image.
 
-    A subclass has the largest `rank` R of a matrix, `matrices()` of all values
-    [V, rows, columns], and `look_up` of indices [batch], zero unless `valid`.
+    The image is a matrix [rows, columns]. A subclass has
+
+        rank                   the largest rank R of a matrix
+        matrices()             matrices of all values, [V, rows, columns]
+        look_up(rows, valid)   matrices of indices `rows` [batch], zero where
+                               `valid` [batch] is false, [batch, rows, columns]
 
     Args:
         num_values: The number V of values.
         size: Rows and columns of the matrices, or one number for both.
-        inputs: `"index"`, or `"code"` for codes that mix matrices.
+        inputs: `"index"` looks a matrix up; `"code"` sums the matrices of all
+            values with the code as weights.
 
     Input shape:
         `(batch, 1)` or `(batch,)` for an index: NaN and indices outside of the
@@ -110,7 +120,7 @@ class ValueEmbedding(keras.layers.Layer):
             matrices = self.look_up(rows, valid)
         else:
             code = ops.cast(inputs, self.variable_dtype)  # [batch, V]
-            every_matrix = self.matrices()
+            every_matrix = self.matrices()  # [V, rows, columns]
             matrices = ops.tensordot(code, every_matrix, axes=1)
         return ops.cast(matrices, self.compute_dtype)
 
@@ -131,10 +141,16 @@ class ValueEmbedding(keras.layers.Layer):
         return config
 
     def _find_rows(self, index: KerasTensor) -> tuple[KerasTensor, KerasTensor]:
-        """Finds rows [batch] of weights, and which of them are values."""
+        """Turns indices of values [batch] into rows of weights.
+
+        Returns:
+            The rows, [batch], 0 for an index without a value; and which indices
+            have a value, [batch].
+        """
         index = ops.cast(index, "float32")
         index = ops.round(index)
-        # NaN compares false; checked before the cast, which may wrap around.
+        # NaN compares false. The check comes before the cast to an integer,
+        # which may wrap around.
         last = self.num_values - 1
         is_not_below = index >= 0
         is_not_above = index <= last
@@ -173,8 +189,8 @@ class LowRankEmbedding(ValueEmbedding):
     Output shape:
         `(batch, rows, columns)`.
 
-    Do not use it for a factor with more values than examples per value: every
-    value learns alone.
+    Every value learns alone, from its own examples: do not use it for a factor
+    that has more values than examples of each value.
 
     Example:
         >>> layer = LowRankEmbedding(5, (4, 3), rank=2)
@@ -224,8 +240,15 @@ class LowRankEmbedding(ValueEmbedding):
         length: tuple,
         regularizer: Any,
     ) -> keras.Variable:
-        """Adds a weight [V, R, *length] that starts at about unit length."""
+        """Adds a weight [V, R, *length] that starts at about unit length.
+
+        Args:
+            name: The name of the weight.
+            length: `(k,)` for vectors of k numbers, `()` for coefficients.
+            regularizer: Its penalty, or None.
+        """
         shape = (self.num_values, self.rank, *length)
+        # Unit length of the k entries of a vector, or of R coefficients.
         deviation = shape[-1] ** -0.5
         initializer = keras.initializers.RandomNormal(stddev=deviation)
         return self.add_weight(
@@ -272,6 +295,13 @@ class LowRankEmbedding(ValueEmbedding):
         left: KerasTensor,
         right: KerasTensor,
     ) -> KerasTensor:
+        """Sums the modes of n values to matrices [n, rows, columns].
+
+        Args:
+            coefficients: The sizes lambda of the modes, [n, R].
+            left: Vectors of any length, [n, R, rows].
+            right: Vectors of any length, [n, R, columns].
+        """
         # The lengths go into one factor per mode: scaling each vector first
         # costs more passes over the large tensors.
         scale = coefficients[..., None]  # [n, R, 1]
@@ -283,7 +313,7 @@ class LowRankEmbedding(ValueEmbedding):
 
 
 def _inverse_length(vectors: KerasTensor) -> KerasTensor:
-    """Computes 1 / |v| of vectors [n, R, k], as [n, R, 1]."""
+    """Computes 1 / max(|v|, LENGTH_FLOOR), [n, R, 1], of v [n, R, k]."""
     squares = ops.sum(
         ops.square(vectors),
         axis=-1,
@@ -297,21 +327,22 @@ def _inverse_length(vectors: KerasTensor) -> KerasTensor:
 class AxisEmbedding(ValueEmbedding):
     """Looks up stripes: profiles that are broadcast along the other axes.
 
-    They are what the penalties of section 4.1 of the paper lead to at best.
-    The value i owns a profile `a_i` with a number for every row, and `b_i`
-    with one for every column, as far as they are in `axes`:
+    The penalties of section 4.1 of the paper drive a `LowRankEmbedding` towards
+    such stripes. The value i owns a profile `a_i` with a number for every row,
+    and `b_i` with one for every column, as far as they are in `axes`:
 
         M_i[r, c] = a_i[r] / sqrt(columns) + b_i[c] / sqrt(rows)
 
-    Of two axes, the group penalty `group_weight (|a| + |b|)`, of the norms of
-    all profiles along an axis, lets one survive. `prune` then removes the
-    other, and with it the penalty.
+    With two axes there is a group penalty, `group_weight (|a| + |b|)`, where
+    |a| is the norm of the profiles along the rows of all values together. It
+    drives the weaker axis to zero. `prune` then removes that axis, and ends the
+    penalty of the other.
 
     Args:
         num_values: The number V of values.
         size: Rows and columns of the matrices, or one number for both.
-        axes: Some of `"rows"` and `"columns"`.
-        group_weight: The weight of the penalty; without it both axes stay.
+        axes: `"rows"`, `"columns"` or both.
+        group_weight: The weight of the penalty; at 0 both axes stay.
         inputs: `"index"` or `"code"`, see `ValueEmbedding`.
 
     Input shape:
@@ -320,8 +351,8 @@ class AxisEmbedding(ValueEmbedding):
     Output shape:
         `(batch, rows, columns)`.
 
-    Do not use it for factors that move nothing along rows or columns, as a
-    shape or an angle: `LowRankEmbedding` has whole matrices.
+    Do not use it for factors that move nothing along rows or columns, such as a
+    shape or an angle: `LowRankEmbedding` learns any matrix.
 
     Example:
         >>> layer = AxisEmbedding(5, (4, 3), axes=("rows",))
@@ -344,6 +375,7 @@ class AxisEmbedding(ValueEmbedding):
         self.group_weight = float(group_weight)
 
     def build(self, input_shape: tuple) -> None:
+        # 1 for an axis in use, 0 for one that was pruned.
         self.kept = self.add_weight(
             shape=(self.rank,),
             initializer="ones",
@@ -385,7 +417,10 @@ class AxisEmbedding(ValueEmbedding):
         return self._render(profiles)
 
     def profiles(self) -> dict[str, np.ndarray]:
-        """Profiles [V, length] by axis; a pruned axis keeps its last ones."""
+        """Returns the profiles [V, length] by axis.
+
+        A pruned axis still has the profiles that it had when it was pruned.
+        """
         profiles = {}
         weights = zip(self.axes, self._profiles, strict=True)
         for axis, weight in weights:
@@ -393,7 +428,11 @@ class AxisEmbedding(ValueEmbedding):
         return profiles
 
     def measure_ratio(self) -> float | None:
-        """Returns the ratio of the norms of both axes, if there are two."""
+        """Computes the norm of the stronger axis divided by the weaker one's.
+
+        Returns:
+            The ratio, at least 1; None for one axis or a norm of 0.
+        """
         norms = self._measure_norms()
         if len(norms) < 2:
             return None
@@ -404,7 +443,7 @@ class AxisEmbedding(ValueEmbedding):
         return strongest / weakest
 
     def find_axis(self) -> str | None:
-        """Returns the only axis in use; None if there are more."""
+        """Returns the only axis in use; None if both are."""
         kept = ops.convert_to_numpy(self.kept)
         indices = np.flatnonzero(kept)
         if len(indices) != 1:
@@ -431,6 +470,7 @@ class AxisEmbedding(ValueEmbedding):
             self.kept.assign(kept)
 
     def _measure_norms(self) -> list[float]:
+        """Computes the norm of all profiles of each axis, in their order."""
         norms = []
         for profile in self.profiles().values():
             norm = float(np.linalg.norm(profile))
@@ -447,28 +487,37 @@ class AxisEmbedding(ValueEmbedding):
         """Sums the profiles [n, length] in use to [n, rows, columns]."""
         total = ops.zeros(self.size)
         for index, axis in enumerate(self.axes):
-            other = 1 - AXES.index(axis)  # along which it is broadcast
-            length = self.size[other]
-            scale = self.kept[index] * length**-0.5
+            # A profile along the rows is the same in every column.
+            broadcast_axis = 1 - AXES.index(axis)
+            num_copies = self.size[broadcast_axis]
+            scale = self.kept[index] * num_copies**-0.5
             profile = profiles[index] * scale
-            axis_index = 1 + other
-            stripes = ops.expand_dims(profile, axis=axis_index)
+            # Axis 0 of the tensors is n.
+            stripes = ops.expand_dims(profile, axis=1 + broadcast_axis)
             total = total + stripes
         return total
 
     def _penalize(self, profiles: KerasTensor) -> KerasTensor:
-        # A product: it ends for both axes when one is pruned.
-        is_open = ops.prod(self.kept)
-        weight = self.group_weight * is_open
+        """Computes the group penalty of one axis.
+
+        Args:
+            profiles: Profiles of all values, [V, length].
+        """
+        # 0 once an axis is pruned: the penalty then ends for both.
+        both_kept = ops.prod(self.kept)
+        weight = self.group_weight * both_kept
         squares = ops.square(profiles)
-        squares = ops.sum(squares)
-        squares = ops.maximum(squares, _NORM_FLOOR)
-        norm = ops.sqrt(squares)
+        squared_norm = ops.sum(squares)
+        squared_norm = ops.maximum(squared_norm, _SQUARED_NORM_FLOOR)
+        norm = ops.sqrt(squared_norm)
         return weight * norm
 
 
 class _Penalty(keras.regularizers.Regularizer):
-    """Base of penalties: a weight times `measure`, over all values."""
+    """Base of penalties: a weight times the sum or mean of `measure`.
+
+    A subclass has `measure`, the penalties of the rows of a weight.
+    """
 
     def __init__(self, weight: float, reduction: str = "sum") -> None:
         self.weight = float(weight)
@@ -585,11 +634,11 @@ class VarianceRegularizer(_Penalty):
             axis=-1,
             keepdims=True,
         )
-        # The sum is smallest at the mean, so its derivative by the mean is 0,
-        # and leaving that out halves the backward pass.
+        # The sum of squares is smallest at the mean, so its derivative by the
+        # mean is 0, and leaving that out halves the backward pass.
         mean = ops.stop_gradient(mean)
-        # Not the mean square minus the squared mean: what the penalty aims at,
-        # entries that are almost equal, is where that difference loses digits.
+        # Not the mean square minus the squared mean: that difference loses
+        # digits where the entries are almost equal, as the penalty makes them.
         deviations = values - mean
         squares = ops.square(deviations)
         spread = ops.sum(squares, axis=-1)  # [V, R]

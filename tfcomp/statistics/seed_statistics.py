@@ -540,7 +540,7 @@ class PowerLaw:
     constant: float
 
     def describe(self) -> str:
-        """Formats exponent and interval, as `N^2.10 (1.80 to 2.40)`; N is size."""
+        """Formats exponent and interval, as `N^2.10 (1.80 to 2.40)`."""
         if self.low is None:
             return f"N^{self.slope:.2f}"
         return f"N^{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
