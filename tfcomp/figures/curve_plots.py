@@ -1,7 +1,9 @@
-"""Lines of numbers, and forests: scores as seeds, means and intervals.
+"""Line plots, and forest plots: scores as seeds, means and intervals.
 
-Lines are a table with a row for each point: its `panel`, `line`, `x` or
-`stage`, and `mean`, with the ends `low` and `high` of an interval if known.
+Line plots are drawn from a table with a row for each point of a line: its
+`panel`, `line`, `x` or `stage`, and `mean`, with the ends `low` and `high` of
+an interval if there is one. Forest plots have a row for each setting, in which
+its scores lie along x, and a panel for each score.
 """
 
 import textwrap
@@ -23,23 +25,25 @@ from tfcomp.figures.exhibits import Plot
 # their place.
 LINE_COLORS = "#0072b2 #d55e00 #009e73 #cc79a7 #000000 #56b4e9 #e69f00".split()
 # In print without color the dashes and the markers tell the lines apart. The
-# lengths of the three tables share no divisor: the looks repeat after 280.
+# lengths of the three tables (7, 5, 8) share no divisor: the looks repeat after
+# 280 lines.
 LINE_DASHES = ("-", "--", ":", "-.", (0, (3, 1, 1, 1, 1, 1)))
 LINE_MARKERS = "os^DvPX*"
 # Magenta stands out from all grays and all of viridis for color-blind readers
 # too: orange comes close to the yellow-greens in deuteranopia.
 OUTLINE_COLOR = "#ff00ff"
 OUTLINE_LABEL = "held-out region"
-# Long labels of ticks along x.
+# Arguments for long labels of ticks along x.
 SLANTED: dict[str, Any] = {
     "rotation": 45,
     "ha": "right",
     "rotation_mode": "anchor",
 }
 MAX_MARKERS = 16  # of a line; more would hide it
-PANEL_WIDTH = 3.4  # inches
+# In inches: a panel of curves, a panel of stages, and a row of a forest.
+PANEL_WIDTH = 3.4
 STAGE_HEIGHT = 2.6
-ROW_HEIGHT = 0.30  # of a forest
+ROW_HEIGHT = 0.30
 
 
 def join_curves(
@@ -49,9 +53,13 @@ def join_curves(
     """Joins curves to one table.
 
     Args:
-        curves: By panel and line, a table whose index has the places, with the
-            column `mean`, and `low` and `high` of intervals.
-        x: Name of the column of places, `x` or `stage`.
+        curves: By panel and line, a table whose index has the values of x,
+            with the column `mean`, and `low` and `high` of intervals.
+        x: The name of the column that the index becomes, `x` or `stage`.
+
+    Returns:
+        A row for each point, with NaN for numbers that are not finite. Columns
+        of ends that have no number are left out.
     """
     joined = pd.concat(curves)
     named = joined.rename_axis(["panel", "line", x])
@@ -62,11 +70,11 @@ def join_curves(
     is_finite = np.isfinite(numbers)
     table[columns] = numbers.where(is_finite)
 
-    unknown = []
+    empty_ends = []
     for end in ends:
         if table[end].isna().all():
-            unknown.append(end)
-    return table.drop(columns=unknown)
+            empty_ends.append(end)
+    return table.drop(columns=empty_ends)
 
 
 def draw_curves(
@@ -184,7 +192,10 @@ def draw_stage_panels(
     ylabel: str,
     limits: tuple[float, float] | None = None,
 ) -> Plot:
-    """Draws curves over stages, which are merged to one axis.
+    """Draws curves over stages.
+
+    Lines of different models have different stages, which `merge_stages` puts
+    on one axis.
 
     Args:
         table: A result of `join_curves`, by `stage`.
@@ -223,13 +234,19 @@ def draw_stage_panels(
 
 
 def merge_stages(lists: Collection[Sequence[str]]) -> list[str]:
-    """Merges stages; one of a shorter list goes before its successor.
+    """Merges lists of stages into one.
 
-    Lists are assumed to have their common stages in the same order.
+    The longest list is the base. A stage that it lacks goes right before the
+    stage that follows in the shorter list: `abd` and `acd` become `abcd`.
+
+    Args:
+        lists: The stages of each line; stages that lists have in common are
+            assumed to be in the same order.
     """
     merged: list[str] = []
     for stages in sorted(lists, key=len, reverse=True):  # stable
         place = len(merged)
+        # Backwards, so that the successor of each stage is in its place.
         for stage in reversed(stages):
             if stage in merged:
                 place = merged.index(stage)
@@ -244,11 +261,20 @@ def _draw_lines(
     names: Sequence[str],
     is_log: bool = False,
 ) -> None:
-    """Draws lines that look as their place among the names says."""
-    is_whole = points["x"] % 1 == 0
-    if is_whole.all():
+    """Draws the lines of one panel.
+
+    Args:
+        axes: The panel.
+        points: The points of its lines, as by `join_curves`, with `x`.
+        names: Lines of all panels; a line has the style of its index here, so
+            that it looks the same in every panel.
+        is_log: Whether the numbers have a logarithmic axis.
+    """
+    is_integer = points["x"] % 1 == 0
+    if is_integer.all():
         locator = MaxNLocator(integer=True)
         axes.xaxis.set_major_locator(locator)
+    # The lowest number that the axis can show.
     lowest = -np.inf
     if is_log:
         lowest = np.finfo(float).tiny
@@ -273,23 +299,45 @@ def _draw_lines(
             markersize=size,
             **style,
         )
-        if "high" in rows and rows["high"].notna().any():
-            # The edge keeps the interval of a point between gaps in sight.
-            axes.fill_between(
-                x,
-                rows["low"].clip(lowest),
-                rows["high"],
-                lw=1,
-                color=style["color"],
-                alpha=0.18,
-            )
+        _fill_interval(axes, rows, lowest, style["color"])
     if is_log:
         set_log_scale(axes, points["mean"])
     finish_axes(axes)
 
 
+def _fill_interval(
+    axes: Axes,
+    rows: pd.DataFrame,
+    lowest: float,
+    color: str,
+) -> None:
+    """Fills the interval of a line, if it has one.
+
+    Args:
+        axes: The panel.
+        rows: The points of the line.
+        lowest: The lowest number that the axis can show.
+        color: The color of the line.
+    """
+    if "high" not in rows or rows["high"].isna().all():
+        return
+    axes.fill_between(
+        rows["x"],
+        rows["low"].clip(lowest),
+        rows["high"],
+        # The edge keeps in sight the interval of a point without neighbors.
+        lw=1,
+        color=color,
+        alpha=0.18,
+    )
+
+
 def get_line_style(index: int) -> dict[str, Any]:
-    """Returns color, dashes and marker of a line by its index."""
+    """Returns the arguments `color`, `linestyle` and `marker` of a line.
+
+    Args:
+        index: The index of the line among all lines of a figure.
+    """
     looks: dict[str, Sequence[Any]] = {
         "color": LINE_COLORS,
         "linestyle": LINE_DASHES,
@@ -316,7 +364,7 @@ def finish_axes(axes: Axes) -> None:
 
 
 def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
-    """Makes an axis logarithmic, which ends near the numbers above 0.
+    """Makes an axis logarithmic, and ends it near the numbers above 0.
 
     Args:
         axes: The axes.
@@ -333,10 +381,11 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
     axis.set_minor_formatter(NullFormatter())
     if positive.empty:
         return
+    # A margin that is the same on both sides in log scale.
     low = positive.min() / 1.5
     high = positive.max() * 1.5
     axes.set(**{f"{direction}lim": (low, high)})
-    if high / low < 60:  # powers of ten alone are too few
+    if high / low < 60:  # powers of ten would be one or two ticks
         locator = LogLocator(subs=(1, 2, 5))
         axis.set_major_locator(locator)
 
@@ -373,20 +422,20 @@ def list_marks(
         row: The setting.
         seeds: The score of each seed.
         mean: Their mean.
-        ends: The ends of its interval, if known.
+        ends: The ends of the interval of the mean, None if they are unknown.
     """
-    place = {"panel": panel, "row": row}
+    panel_and_row = {"panel": panel, "row": row}
     marks: list[dict[str, Any]] = []
     for seed in seeds:
         mark = {
-            **place,
+            **panel_and_row,
             "mark": "seed",
             "value": seed,
         }
         marks.append(mark)
     low, high = ends
     mean_mark = {
-        **place,
+        **panel_and_row,
         "mark": "mean",
         "value": mean,
         "low": low,
@@ -404,8 +453,8 @@ def draw_forest(
     """Draws seeds as dots, and means as diamonds on their intervals.
 
     Args:
-        marks: Results of `list_marks`: a panel for each score, a row for each
-            setting.
+        marks: Results of `list_marks`, joined: a panel for each score, a row
+            for each setting.
         log: The panels with logarithmic axes.
         mean: The name of the means in the legend.
     """
@@ -420,23 +469,23 @@ def draw_forest(
     labels = [textwrap.fill(row, 34) for row in rows]
     num_panels = len(panels)
     longest = max(map(len, rows))
+    # In inches: panels, labels of rows by their characters, and margins.
     width = 2.8 * num_panels + 0.085 * longest + 0.6
     height = ROW_HEIGHT * len(rows) + 1.2
 
-    figure, grid = exhibits.make_row(
+    figure, panel_axes = exhibits.make_row(
         size=(width, height),
         count=num_panels,
         sharey=True,
     )
-    for axes, panel in zip(grid, panels, strict=True):
+    for axes, panel in zip(panel_axes, panels, strict=True):
         is_in_panel = table["panel"] == panel
         panel_marks = table[is_in_panel]
-        for name, row in panel_marks.groupby("row", sort=False):
-            place = rows.index(name)
+        for row, row_marks in panel_marks.groupby("row", sort=False):
             _draw_row(
                 axes,
-                place,
-                row,
+                rows.index(row),
+                row_marks,
                 mean,
             )
 
@@ -449,7 +498,13 @@ def draw_forest(
 
 
 def _label_forest(axes: Axes, title: str, rows: Sequence[str]) -> None:
-    """Names the score below a panel, and the settings beside it."""
+    """Writes the score below a panel, and the settings beside it.
+
+    Args:
+        axes: The panel.
+        title: The score.
+        rows: Labels of the settings, from top to bottom.
+    """
     finish_axes(axes)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
@@ -458,7 +513,7 @@ def _label_forest(axes: Axes, title: str, rows: Sequence[str]) -> None:
     axes.tick_params(axis="x", labelsize=size)
     num_rows = len(rows)
     axes.set_yticks(range(num_rows), rows, fontsize=size)
-    axes.set_ylim(num_rows - 0.5, -0.5)
+    axes.set_ylim(num_rows - 0.5, -0.5)  # the first row is at the top
     label = textwrap.fill(title, 30)
     axes.set_xlabel(label, fontsize=size)
 
@@ -469,12 +524,20 @@ def _draw_row(
     marks: pd.DataFrame,
     label: str,
 ) -> None:
-    """Draws the seeds of a setting, their mean, and its interval."""
+    """Draws the seeds of a setting, their mean, and its interval.
+
+    Args:
+        axes: The panel.
+        place: The index of the row, which is its y.
+        marks: The marks of the setting, with one mean.
+        label: The name of the mean in the legend.
+    """
     style = get_line_style(0)
     color = style["color"]
     is_seed = marks["mark"] == "seed"
     seeds = marks.loc[is_seed, "value"]
     if len(seeds):
+        # Seeds are spread over y, so that equal scores do not cover each other.
         offsets = np.linspace(-0.14, 0.14, len(seeds))
         axes.plot(
             seeds,

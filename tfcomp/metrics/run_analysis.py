@@ -1,6 +1,7 @@
-"""One object that is asked: every result about a model and its data.
+"""`RunAnalysis`: every result about a model on its data, computed on demand.
 
-`measure_run` adds to the files of a run what training does not compute.
+A *stage* is a layer whose activations are analyzed. `measure_run` adds metrics
+that training does not compute to the files of a run.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time
 # that grows with their square.
 FEW_POINTS = 1024
-SHOWN_UNITS = 4
-MAX_COMPONENTS = 50  # that a browser shows
+SHOWN_UNITS = 4  # of each stage, in figures
+MAX_COMPONENTS = 50  # that a browser can display quickly
 Result = TypeVar("Result")
 
 
@@ -66,9 +67,14 @@ class LayerAnalysis:
 
 
 def reset(run: LoadedRun) -> LoadedRun:
-    """Returns a run with its network before training."""
+    """Returns a copy of a run with its network as it was before training.
+
+    Args:
+        run: A loaded run, which is not changed.
+    """
     training = run.config.training
-    # A run that was restarted has the seed of the training that was kept.
+    # A training that misses its target is restarted with another seed: the run
+    # records the seed of the training that was kept.
     recorded = run.metrics.get("train", {})
     seed = recorded.get("seed", training.seed)
     training = dataclasses.replace(training, seed=seed)
@@ -117,22 +123,23 @@ class RunAnalysis(OutputAnalysis):
         )
 
     def rename(self, name: str, setting: str) -> RunAnalysis:
-        """Makes the same analysis by another name.
+        """Makes the same analysis by another name, with all its results.
 
         Args:
-            name: Of the run.
-            setting: What the run is a seed of.
+            name: The name of the run.
+            setting: The name that the run shares with its other seeds.
         """
         other = copy.copy(self)
         other.name = name
         other.setting = setting
-        for part in ("for_maps", "for_pairs"):  # have the old name
+        # These cached analyses have the old name: they are made again.
+        for part in ("for_maps", "for_pairs"):
             vars(other).pop(part, None)
         return other
 
     @cached_property
     def untrained(self) -> RunAnalysis | None:
-        """The network before training; None for a model from elsewhere."""
+        """The network before training; None unless the run has a folder."""
         run = self._run
         if run is None or run.path is None:
             return None
@@ -149,16 +156,21 @@ class RunAnalysis(OutputAnalysis):
         """Names of the stages in the order of the data flow."""
         return list(self.stage_sizes)
 
-    # The recorded metrics hold for a subsample, but not at other points.
     @cached_property
     def for_maps(self) -> RunAnalysis:
-        """The same run evaluated at the points of its maps."""
+        """The same run evaluated at the points of its maps.
+
+        Metrics that the run records are of other points, so they are left out.
+        """
         subset = views.subsample_maps(self.dataset)
         return self._at_points(subset, metrics={})
 
     @cached_property
     def for_pairs(self) -> RunAnalysis:
-        """The same run at few points, so that all pairs can be compared."""
+        """The same run at few points, so that all pairs can be compared.
+
+        They are a sample of its points, for which its recorded metrics hold.
+        """
         subset = views.subsample_points(self.dataset, FEW_POINTS)
         return self._at_points(subset)
 
@@ -166,7 +178,7 @@ class RunAnalysis(OutputAnalysis):
         """Analyzes the run at the combinations that an explorer shows.
 
         Args:
-            limit: How many combinations at most.
+            limit: The largest number of combinations.
         """
         subset = views.subsample_levels(self.dataset, limit)
         return self._at_points(subset, metrics={})
@@ -175,7 +187,7 @@ class RunAnalysis(OutputAnalysis):
         """Analyzes the run between the values of its grid, too.
 
         Args:
-            count: Even values of each ordered factor.
+            count: The number of evenly spaced values of each ordered factor.
         """
         encoding = self.run.config.model.encoding
         finer = views.refine(self.dataset, encoding, count)
@@ -186,7 +198,8 @@ class RunAnalysis(OutputAnalysis):
 
         Args:
             dataset: A view of the dataset of the run.
-            **changes: Fields of the run that do not hold at these points.
+            **changes: New values of fields of the run whose values do not hold
+                at these points.
         """
         if dataset is self.dataset:
             return self
@@ -220,11 +233,12 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def _exact_metrics(self) -> Arrays:
+        """Metric tensors by derivatives, by stage, [n, F, F]."""
         return self.traced.measure_exactly(self.splits.grid)
 
     @cached_property
     def nondifferentiable(self) -> list[str]:
-        """Stages whose metric tensors come from differences, with a note."""
+        """Stages whose metric tensors come from differences; prints a note."""
         flat = []
         for g in self._exact_metrics.values():
             flat.append(jacobians.is_flat(g))
@@ -291,7 +305,10 @@ class RunAnalysis(OutputAnalysis):
         return LayerAnalysis(summary, self.log_volume)
 
     def _find_recorded_probes(self) -> dict[str, Scores]:
-        """Finds the probes of all stages that the run records, if it does."""
+        """Returns the scores of probes that the run records, by stage.
+
+        They are empty unless the run records all scores of all stages.
+        """
         recorded = self.recorded.get("layers") or {}
         probes = {}
         for stage in self.stages:
@@ -306,6 +323,7 @@ class RunAnalysis(OutputAnalysis):
         return probes
 
     def _fit_probes(self) -> dict[str, Scores]:
+        """Fits probes of the factors to every stage; returns their scores."""
         is_ood = self.splits.is_ood
         probes = {}
         for stage, activations in self.read_stages():
@@ -320,10 +338,13 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def _targets(self) -> Array:
-        """Values of ordered factors [n, T]; cos and sin of periodic ones."""
+        """What probes predict: values of the ordered factors, [n, T].
+
+        A periodic factor has two columns, its cosine and sine.
+        """
         space = self.dataset.space
         grid = self.splits.grid
-        targets = [np.zeros((len(grid), 0))]
+        targets = [np.zeros((len(grid), 0))]  # [n, 0] if no factor is ordered
         for column in space.ordered:
             factor = space.factors[column]
             values = grid[:, column]
@@ -370,8 +391,9 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def shapes(self) -> dict[str, kernels.Shape]:
-        """Every stage at `compared_points`, to be compared."""
+        """Every stage at `compared_points`, prepared for comparisons."""
         points = self.compared_points
+        # All points count alike: none is left out of the normalization.
         is_ood = np.zeros(len(points), bool)
         stages = self.traced.read_stages(points)
         shapes = {}
@@ -382,7 +404,10 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def similarities(self) -> list[dict[str, Any]]:
-        """Similarity of any two stages, the upstream stage first."""
+        """Similarities of every two stages, a row for each pair.
+
+        `stage` is the one that comes first in the data flow.
+        """
         rows = []
         pairs = itertools.combinations(self.stages, 2)
         for first, second in pairs:
@@ -441,7 +466,10 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def _rows(self) -> Arrays:
-        """Every stage as by `compute_rows`, [n, n] at most: for few points."""
+        """Every stage as `features.compute_rows` returns it.
+
+        A row can have n numbers: use it at few points only (`for_pairs`).
+        """
         compute = functools.partial(
             features.compute_rows,
             is_ood=self.splits.is_ood,
@@ -473,7 +501,7 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def shown_units(self) -> dict[str, tuple[Array, Array]]:
-        """Units of every stage that vary most [k], and their activations."""
+        """Units of every stage that vary most, [k], and activations, [k, n]."""
 
         def select(values: Array) -> tuple[Array, Array]:
             variance = values.var(axis=0)
@@ -487,7 +515,7 @@ class RunAnalysis(OutputAnalysis):
         """Divides steps and angles in a gap by those outside, by stage.
 
         Args:
-            curve: A line through the grid with a gap.
+            curve: A line through the grid whose held-out part is the gap.
         """
         points = self.splits.grid[curve.rows]
         stages = dict(self.traced.read_stages(points))
@@ -504,7 +532,9 @@ class RunAnalysis(OutputAnalysis):
 
 
 def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
-    """Adds the metrics of a finished run to its `metrics.json`, if old.
+    """Adds the metrics of a finished run to its `metrics.json`.
+
+    A run that has those of this version of the code is left as it is.
 
     Args:
         path: The run folder.
@@ -517,10 +547,12 @@ def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     run = load_run(path)
     trained = RunAnalysis.of_run(run, traced=traced)
     metrics = compute_metrics(trained)
+
+    # The same metrics at the start of the training, for comparison.
     start_run = reset(run)
     untrained = RunAnalysis.of_run(start_run, traced=traced)
     start = compute_metrics(untrained)
-    del start["stages"]
+    del start["stages"]  # the same names
     metrics["start"] = start
     write_run_metrics(path, metrics)
 
@@ -528,9 +560,12 @@ def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
 def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
     """Computes all metrics that apply to a run, and the names of its stages.
 
+    Args:
+        analysis: The run, trained or not.
+
     Returns:
-        Numbers by name; of stages, lists in the order of `stages`. None for a
-        number that is not finite.
+        By name a number of the run, or a list with a number for each stage, in
+        the order of `stages`. None for a number that is not finite.
     """
     numbers: dict[str, Any] = {"stages": analysis.stages}
     functions = _list_functions(list_metrics("run"))
@@ -539,9 +574,9 @@ def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
             numbers[name] = _to_numbers(value)
 
     metrics = list_metrics("stages")
-    stages = _compute_stages(analysis, metrics)
-    rows = list(stages.values())
-    names: dict[str, None] = {}  # in order, each once
+    row_by_stage = _compute_stages(analysis, metrics)
+    rows = list(row_by_stage.values())
+    names: dict[str, None] = {}  # an ordered set
     for row in rows:
         names |= dict.fromkeys(row)
     for name in names:
@@ -551,7 +586,7 @@ def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
 
 
 def _to_numbers(value: Any) -> Any:
-    """Makes a number, or each of a list, None if it is not finite."""
+    """Replaces a number, or numbers of a list, by None if not finite."""
     if not isinstance(value, list):
         return finite_or_none(value)
     return [finite_or_none(number) for number in value]
@@ -561,13 +596,18 @@ def tabulate_stages(
     analysis: RunAnalysis,
     names: Sequence[str],
 ) -> dict[str, Scores]:
-    """Computes some metrics of every stage, None where it has none.
+    """Tabulates metrics of every stage.
 
     Args:
-        analysis: Of a run, or of a model.
-        names: Of metrics of stages.
+        analysis: The analysis of a run, or of a model without one.
+        names: Names of metrics of stages.
+
+    Returns:
+        By stage, a number for each name; None where it is not finite, or the
+        stage has none.
     """
     summary = analysis.layers.summary
+    # Only metrics that the summary lacks have to be computed.
     missing = set(names).difference(*summary.values())
     metrics = []
     for metric in list_metrics("stages"):
@@ -590,7 +630,11 @@ def _compute_stages(
     analysis: RunAnalysis,
     metrics: Sequence[Metric],
 ) -> dict[str, Scores]:
-    """Computes metrics by stage, with all that their functions return."""
+    """Computes metrics by stage.
+
+    A function that measures several metrics returns all of them, so the rows
+    may have more than the metrics that are asked for.
+    """
     rows: dict[str, Scores] = {}
     for stage in analysis.stages:
         rows[stage] = {}

@@ -8,31 +8,31 @@ point, all of them from ID outputs:
                          share its value; combined by least squares
     superposition_span   every ID output that shares a value, combined with
                          nonnegative weights
-    conjunctive          mean outputs in equal number, over the nearest ID
-                         points in factor space and over the next nearest ones
+    conjunctive          a mean output per shell of ID points, which all have
+                         the same distance in factor space: the nearest shells,
+                         one for each factor; combined by least squares
     conjunctive_span     the nearest ID outputs, in the number that
                          superposition_span has, with nonnegative weights
 
-`superposition` is the main score, and `conjunctive` its rival with equally many
-free parameters; the spans are for models that superpose few memories.
-Superposers have 1, true composers .014 (.17 in superposition_span, as bumps
-overlap next to the border).
+`superposition` is the main score, and `conjunctive` its rival with the same
+number of free parameters; the spans are for models that superpose few memories.
+Superposers have an R^2 of 1. True composers of the paper's bumps have .014 (.17
+in superposition_span, as bumps overlap next to the border).
 
 R^2 = 1 - SSE / SST per point, with SST about zero and no intercept. Outputs
 are *bright* (background 0), so R^2 is a squared cosine: 0 for a blank
 prediction, and independent of the scale of the output. *Blank* outputs, which
 are rounding noise, have no score.
 
-Memories that share a factor (figure 1d): this test superposers of few memories
-pass, too. Every OOD output is fitted by least squares with nonnegative weights
-on three sets of ID outputs:
+A second test asks for memories that share a factor (figure 1d). Models that
+superpose few memories pass it, too. Every OOD output is fitted by least squares
+with nonnegative weights on three sets of ID outputs:
 
     sharing   all that share x or y
-    rival     in equal number the nearest that differ by more than `CLEAR` grid
-              steps in every factor, so that no bump of theirs reaches a bump
-              at the point
-    single    all that share x alone, or all that share y alone, whichever
-              explains more
+    rival     the nearest that differ by more than `CLEAR` grid steps in every
+              factor, so that no bump of theirs reaches a bump at the point;
+              the same number as in `sharing`
+    single    all that share x, or all that share y, whichever set explains more
 
 Here R^2 is *centered*: about the mean over the pixels of the output, with a
 free constant, so that an even gray changes nothing. A network superposes if
@@ -74,15 +74,17 @@ PREDICTORS = (
     "conjunctive_span",
 )
 Explain = Callable[[Array], float]  # from a target [pixels] to R^2
-# In grid steps: from here on no bump of an ID neighbor (of sigma 1) reaches.
+# Distance from ID in grid steps from which an OOD point is far: bumps (of sigma
+# 1) at ID points do not reach a bump there.
 FAR = 4.0
-# Of more ID points that share a factor, those that share most of them.
+# If more ID points share a factor, only those that share most factors are used.
 MAX_MEMORIES = 256
-# Of more OOD points of three factors or more, a fixed random choice.
+# If there are more OOD points of three or more factors, only this number, a
+# fixed random choice, is scored.
 MAX_POINTS = 256
 # Length, relative to the median ID output, up to which an output is rounding.
 BLANK = 1e-4
-# Relative to the largest eigenvalue of inner products: below is rounding.
+# Eigenvalues of inner products up to this share of the largest are rounding.
 _RANK = 1e-13
 SETS = ("sharing", "rival", "single")
 # In grid steps: the rival's memories differ by more in each factor.
@@ -95,10 +97,14 @@ EVEN = 1e-12
 
 @dataclass(frozen=True)
 class SuperpositionScores:
-    """Scores per OOD point, in the order of the table, each [n_ood].
+    """Scores per OOD point, in the order of the grid points, each [n_ood].
 
-    R^2, by name of `PREDICTORS`, is NaN at a point that is blank, not finite,
-    alone, or not chosen (see `MAX_POINTS`). Distances to ID are grid steps.
+    Attributes:
+        r2: R^2 by name of `PREDICTORS`. It is NaN at a point whose output is
+            blank or not finite, that shares no factor with an ID point, or that
+            is not chosen (see `MAX_POINTS`).
+        is_blank: Which outputs are blank.
+        distance: Grid steps to the nearest ID point.
     """
 
     r2: Arrays
@@ -124,10 +130,10 @@ def compute_superposition(
         space: The factors.
 
     Returns:
-        Scores of each set.
+        Scores of each set of images.
     """
     index = space.to_index(factors)
-    known_index = index[~is_ood]
+    id_index = index[~is_ood]
     ood_index = index[is_ood]
     flat = flatten_outputs(outputs)
     id_outputs = flat[~is_ood]
@@ -150,9 +156,9 @@ def compute_superposition(
         scores.append(target_scores)
 
     for i, point in enumerate(ood_index):
-        offsets = compute_offsets(known_index, point, space)
+        offsets = compute_offsets(id_index, point, space)  # [n_id, F]
         distances = np.linalg.norm(offsets, axis=1)
-        distances = distances.round(6)
+        distances = distances.round(6)  # equal distances are compared
         distance[i] = distances.min(initial=np.inf)
         shares = offsets == 0
         if not scored[i] or not shares.any():
@@ -195,13 +201,13 @@ def _make_predictors(
             means.append(mean)
 
     num_factors = shares.shape[1]
-    every_distance = np.unique(distances)
-    shells = []
+    every_distance = np.unique(distances)  # ascending
+    shell_means = []
     for distance in every_distance[:num_factors]:
         shell = id_outputs[distances == distance]
-        shells.append(shell.mean(axis=0))
+        shell_means.append(shell.mean(axis=0))
     regressors = np.stack(means)
-    rivals = np.stack(shells)
+    rivals = np.stack(shell_means)
     return {
         "superposition": partial(project, regressors=regressors),
         "superposition_span": make_span(id_outputs[sharing]),
@@ -213,6 +219,10 @@ def _make_predictors(
 def make_span(regressors: Array) -> Explain:
     """Makes a function that explains targets with nonnegative weights.
 
+    Least squares need only inner products. So the k outputs and the target are
+    turned into the space that the outputs span, which has at most k dimensions
+    where the outputs have a number for every pixel.
+
     Args:
         regressors: Outputs that are added up, [k, pixels].
 
@@ -223,14 +233,14 @@ def make_span(regressors: Array) -> Explain:
     if not np.isfinite(unit).all():
         return lambda target: float("nan")
 
-    products = unit @ unit.T
+    products = unit @ unit.T  # [k, k]
     values, vectors = np.linalg.eigh(products)
     largest = values.max(initial=0)
-    is_kept = values > _RANK * largest  # none of blank ones
+    is_kept = values > _RANK * largest  # none if all outputs are blank
     roots = np.sqrt(values[is_kept])
     vectors = vectors[:, is_kept]
     root = vectors * roots
-    root = root.T  # R^T R is the matrix of inner products
+    root = root.T  # [rank, k]: root^T root is the matrix of inner products
 
     def explain(target: Array) -> float:
         """Explains one output, [pixels]."""
@@ -240,10 +250,10 @@ def make_span(regressors: Array) -> Explain:
             return 0.0
 
         (unit_target,) = normalize_outputs(target[None])
-        products = unit @ unit_target
-        inside = products @ vectors / roots
+        products = unit @ unit_target  # [k]
+        inside = products @ vectors / roots  # [rank]
         _, residual = scipy.optimize.nnls(root, inside)
-        # Parts outside of their span are not explained.
+        # The part of the target outside of the span is not explained.
         squared_length = inside @ inside
         explained = squared_length - residual**2
         return float(np.clip(explained, 0, 1))
@@ -302,31 +312,35 @@ def superpose(
         is_ood: Which points are held out, [n].
 
     Returns:
-        Images [n, pixels], and their R^2 [n]; zeros and NaN if none shares.
+        Images [n, pixels] and their R^2 [n]; zeros and NaN where no ID point
+        shares a factor.
     """
-    is_known = ~is_ood
+    is_id = ~is_ood
     flat = flatten_outputs(outputs)
-    id_outputs = flat[is_known]
-    factors = []  # level of each point, and sums and counts of each level
+    id_outputs = flat[is_id]
+    # For every factor: the level of each point [n], and over the ID points of
+    # each level the sum of outputs [levels, pixels] and the count [levels].
+    factors = []
     for column in np.asarray(index).T:
-        levels, places = np.unique(column, return_inverse=True)
+        levels, level_of_point = np.unique(column, return_inverse=True)
         codes = np.eye(len(levels))
-        code = codes[places[is_known]]
+        code = codes[level_of_point[is_id]]  # [n_id, levels]
         sums = code.T @ id_outputs
         counts = code.sum(axis=0)
-        factors.append((places, sums, counts))
+        factors.append((level_of_point, sums, counts))
 
     images = np.zeros_like(flat)
     r2 = np.full(len(flat), np.nan)
     for i, target in enumerate(flat):
         means = []
-        for places, sums, counts in factors:
-            level = places[i]
-            num_others = counts[level] - is_known[i]
+        for level_of_point, sums, counts in factors:
+            level = level_of_point[i]
+            # An ID output does not predict itself.
+            num_others = counts[level] - is_id[i]
             if num_others > 0:
-                own_output = is_known[i] * target
-                others = sums[level] - own_output
-                means.append(others / num_others)
+                own_output = is_id[i] * target
+                sum_of_others = sums[level] - own_output
+                means.append(sum_of_others / num_others)
         if not means:
             continue
         if not np.isfinite([target, *means]).all():
@@ -343,18 +357,21 @@ def superpose(
 
 
 def _project_onto(means: list[Array], target: Array) -> Array:
-    """Combines a few images [pixels] by least squares to a target."""
-    regressors = normalize_outputs(np.stack(means))
-    # The normal equations of few unit vectors: one product of each two.
+    """Combines a few images [pixels] by least squares to a target [pixels]."""
+    regressors = normalize_outputs(np.stack(means))  # [k, pixels]
+    # The normal equations, whose matrix is small: k is the number of factors.
     products = regressors @ regressors.T
     inverse = np.linalg.pinv(products, rcond=1e-9)
-    onto = regressors @ target
-    weights = inverse @ onto
+    target_products = regressors @ target
+    weights = inverse @ target_products
     return weights @ regressors
 
 
 def choose_scored(count: int, num_factors: int) -> Array:
-    """Chooses the OOD points that are scored: all, or some of many factors.
+    """Chooses the OOD points that are scored.
+
+    These are all points, or of three and more factors at most `MAX_POINTS`: a
+    random choice that is the same in every call.
 
     Args:
         count: Number of OOD points.
@@ -373,19 +390,21 @@ def choose_scored(count: int, num_factors: int) -> Array:
 
 
 def choose_memories(shares: Array, distances: Array) -> Array:
-    """Chooses the nearest `MAX_MEMORIES` that share most factors.
+    """Chooses at most `MAX_MEMORIES` ID points that share a factor.
+
+    Points that share more factors go first, and among them nearer points.
 
     Args:
         shares: Which factors ID points share with a point, [n_id, F].
         distances: Their distances from it, [n_id].
 
     Returns:
-        Rows, in order.
+        Rows of ID points, ascending.
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
-    fewest_last = -counts[rows]
-    order = np.lexsort((distances[rows], fewest_last))
+    descending = -counts[rows]
+    order = np.lexsort((distances[rows], descending))  # by the last key first
     nearest = rows[order[:MAX_MEMORIES]]
     return np.sort(nearest)
 
@@ -394,22 +413,23 @@ def choose_memories(shares: Array, distances: Array) -> Array:
 def score_combinations(
     outputs: Array,
     regressors: Array,
-    known: Array,
+    id_outputs: Array,
 ) -> Array:
-    """Explains OOD outputs by images of their own, [n_ood].
+    """Explains every OOD output by images that belong to it.
 
     Args:
         outputs: Bright OOD outputs, [n_ood, ...].
-        regressors: Images for each of them, [n_ood, k, pixels].
-        known: Bright ID outputs, [n_id, ...].
+        regressors: The images of each output, [n_ood, k, pixels].
+        id_outputs: Bright ID outputs, by which blank ones are judged,
+            [n_id, ...].
 
     Returns:
-        R^2; NaN for a blank output.
+        R^2, [n_ood]; NaN for a blank output.
     """
     outputs = flatten_outputs(outputs)
-    known = flatten_outputs(known)
+    id_outputs = flatten_outputs(id_outputs)
     r2 = np.full(len(outputs), np.nan)
-    is_blank = find_blank(outputs, known)
+    is_blank = find_blank(outputs, id_outputs)
     for i in np.flatnonzero(~is_blank):
         images = np.asarray(regressors[i], np.float64)
         r2[i] = project(outputs[i], images)
@@ -420,11 +440,14 @@ def summarize_superposition(
     scores: SuperpositionScores,
     min_distance: float,
 ) -> Scores:
-    """Averages over OOD points at least that far from ID (see `FAR`).
+    """Averages R^2 over OOD points that are not too near to ID.
 
     Args:
         scores: By `compute_superposition`.
-        min_distance: In grid steps.
+        min_distance: The least distance from ID in grid steps, as `FAR`.
+
+    Returns:
+        `blank_fraction`, and `<predictor>_r2` over the points that have one.
     """
     is_far = scores.distance >= min_distance
     blank_fraction = mean_or_none(scores.is_blank[is_far])
@@ -436,28 +459,34 @@ def summarize_superposition(
     return summary
 
 
-def find_blank(unseen: Array, known: Array, share: float = BLANK) -> Array:
-    """Marks outputs that are blank, or faint, beside known ones.
+def find_blank(
+    ood_outputs: Array, id_outputs: Array, share: float = BLANK
+) -> Array:
+    """Marks OOD outputs that are blank, or faint, beside ID outputs.
+
+    The length of an output is the root of its energy, its sum of squares.
 
     Args:
-        unseen: Outputs, [n_ood, pixels].
-        known: ID outputs, [n_id, pixels].
-        share: Length up to which an output counts, over the median ID length.
+        ood_outputs: OOD outputs, [n_ood, pixels].
+        id_outputs: ID outputs, [n_id, pixels].
+        share: Length up to which an output is marked, relative to the median
+            length of ID outputs.
 
     Returns:
         A mask, [n_ood].
     """
-    known_squares = known**2
-    known_energies = known_squares.sum(axis=1)
-    is_finite = np.isfinite(known_energies)
-    known_energies = known_energies[is_finite]
+    id_squares = id_outputs**2
+    id_energies = id_squares.sum(axis=1)
+    is_finite = np.isfinite(id_energies)
+    id_energies = id_energies[is_finite]
     median = 0.0
-    if known_energies.size:
-        median = float(np.median(known_energies))
-    squares = unseen**2
+    if id_energies.size:
+        median = float(np.median(id_energies))
+
+    squares = ood_outputs**2
     energies = squares.sum(axis=1)
-    least = share**2 * median
-    return energies <= least
+    largest_blank = share**2 * median
+    return energies <= largest_blank
 
 
 @single_threaded
@@ -477,10 +506,11 @@ def compute_sharing(
 
     Returns:
         R^2 on each of `SETS`, in [0, 1], [n_ood]. NaN for outputs that are
-        faint, even, not finite or not chosen, and if no ID point shares.
+        faint, even (of one gray), not finite or not chosen, and where no ID
+        point shares a factor.
     """
     index = space.to_index(factors)
-    known_index = index[~is_ood]
+    id_index = index[~is_ood]
     ood_index = index[is_ood]
 
     flat = flatten_outputs(outputs)
@@ -496,14 +526,15 @@ def compute_sharing(
     for name in SETS:
         r2[name] = np.full(num_ood, np.nan)
     for i in np.flatnonzero(scored):
-        offsets = compute_offsets(known_index, ood_index[i], space)
+        offsets = compute_offsets(id_index, ood_index[i], space)
         shares = offsets == 0
         if not shares.any():
             continue
+
         memories = _choose_sets(offsets, space)
-        for name, groups in memories.items():
+        for name, alternatives in memories.items():
             scores = []
-            for rows in groups:
+            for rows in alternatives:
                 explain = make_span(id_contrast[rows])
                 scores.append(explain(ood_contrast[i]))
             if scores:
@@ -512,7 +543,10 @@ def compute_sharing(
 
 
 def _remove_means(images: Array) -> Array:
-    """Takes the mean over pixels off images [n, P]; zeros for even ones."""
+    """Subtracts from images [n, P] their mean over pixels.
+
+    Even images, whose contrast is rounding, become zeros.
+    """
     squares = images**2
     energies = squares.sum(axis=1)
     means = images.mean(axis=1)
@@ -532,7 +566,8 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
         space: The factors.
 
     Returns:
-        Alternatives, rows of ID points each; the best one counts.
+        Alternatives by set, each of them rows of ID points; the alternative
+        that explains most counts.
     """
     shares = offsets == 0
     distances = np.linalg.norm(offsets, axis=1)
@@ -541,20 +576,11 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
     single = []
     for mask in shares.T:
         if mask.any():
-            shares_one = mask[:, None]
+            shares_one = mask[:, None]  # [n_id, 1]
             single.append(choose_memories(shares_one, distances))
 
-    least = np.full(len(space), CLEAR)
-    for column, factor in enumerate(space):
-        if factor.categorical:
-            least[column] = 0.0
-    is_beyond = offsets > least
-    is_clear = is_beyond.all(axis=1)
-    clear = np.flatnonzero(is_clear)
-    clear_distances = distances[clear]
-    order = np.argsort(clear_distances, kind="stable")
-    nearest = order[: len(sharing)]
-    rival = clear[nearest]
+    clear = _list_clear(offsets, distances, space)
+    rival = clear[: len(sharing)]
     rivals = []
     if len(rival) == len(sharing):  # a small grid has fewer
         rivals.append(rival)
@@ -563,6 +589,28 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
         "rival": rivals,
         "single": single,
     }
+
+
+def _list_clear(offsets: Array, distances: Array, space: FactorSpace) -> Array:
+    """Lists the ID points that differ clearly in every factor.
+
+    Args:
+        offsets: Grid steps from a point to the ID points, [n_id, F].
+        distances: The lengths of these steps, [n_id].
+        space: The factors.
+
+    Returns:
+        Rows of ID points, the nearest first.
+    """
+    least = np.full(len(space), CLEAR)
+    for column, factor in enumerate(space):
+        if factor.categorical:
+            least[column] = 0.0  # any other class differs clearly
+    is_beyond = offsets > least
+    is_clear = is_beyond.all(axis=1)
+    clear = np.flatnonzero(is_clear)
+    order = np.argsort(distances[clear], kind="stable")
+    return clear[order]
 
 
 def find_faint(outputs: Array, is_ood: Array) -> Array:
@@ -582,13 +630,16 @@ def find_faint(outputs: Array, is_ood: Array) -> Array:
 
 
 def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
-    """Averages near ID and far from it, as `<set>_far_r2_centered`.
+    """Averages R^2 over OOD points near ID, and over points far from it.
 
     Args:
         r2: By `compute_sharing`.
         distance: Grid steps from every OOD point to ID, [n_ood]; far begins
             at `FAR`.
         is_faint: By `find_faint`, [n_ood].
+
+    Returns:
+        `<set>_far_r2_centered`, `faint_far_share`, and the same for `near`.
     """
     is_far = distance >= FAR
     places = {
