@@ -37,8 +37,11 @@ from tfcomp.storage.files import write_text
 
 Data = dict[str, Any]
 
-# Of all images before they are compressed, to a fifth or less.
+# The most bytes of all images of a page, which PNG compresses to a fifth.
 MAX_BYTES = 2**25
+# Images of each combination: three of a group (the truth and two predictions
+# without a network), and two of a run (output and superposition).
+NUM_IMAGES = 5
 # Labels of scores that no metric declares.
 LABELS = {
     "superposition_r2": "R² of the superposition",
@@ -48,7 +51,11 @@ LABELS = {
 
 
 class Explorer:
-    """An explorer, which a notebook shows; `html` is the whole page."""
+    """An explorer, which a notebook shows; `html` is its page.
+
+    Args:
+        analyses: The runs that it compares.
+    """
 
     def __init__(self, analyses: Sequence[RunAnalysis]) -> None:
         analyses = rename_runs(analyses)
@@ -77,12 +84,17 @@ class Explorer:
 
 
 def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
-    """Returns HTML for the top of a page."""
+    """Returns the explorer as HTML, without the rest of the page.
+
+    Args:
+        analyses: The runs that it compares.
+    """
     data = collect(analyses)
     parts = [*data["groups"], *data["runs"]]
     for run in data["runs"]:
         parts += run["epochs"]
 
+    # Sprites are elements of the page, which the data name by their number.
     sprites = []
     for number, part in enumerate(parts):
         sprites.append(part["sprite"])
@@ -95,31 +107,39 @@ def explorer_fragment(analyses: Sequence[RunAnalysis]) -> str:
     return render_template(
         TEMPLATES / "explorer.html",
         sprites=sprites,
-        # No name of a factor can end the script.
+        # A name of a factor with `</script>` must not end the script.
         data=Markup(text.replace("<", "\\u003c")),
     )
 
 
 def collect(analyses: Sequence[RunAnalysis]) -> Data:
-    """Returns all data of a page on the runs: `groups`, and `runs`."""
+    """Collects the data of a page.
+
+    Args:
+        analyses: The runs on the page.
+
+    Returns:
+        `groups`, and `runs`, each with the index of its `group`.
+    """
     limit = count_combinations(analyses)
     groups: dict[tuple, Data] = {}
     runs = []
     for analysis in analyses:
-        part = analysis.for_explorer(limit)
-        data = part.dataset
+        explored = analysis.for_explorer(limit)
+        dataset = explored.dataset
         key = (
-            data.space,
-            data.region.spec,
-            hash(part.splits.grid.tobytes()),
-            hash(part.splits.train.tobytes()),
-            hash(part.evaluation.truth.tobytes()),
+            dataset.space,
+            dataset.region.spec,
+            hash(explored.splits.grid.tobytes()),
+            hash(explored.splits.train.tobytes()),
+            hash(explored.evaluation.truth.tobytes()),
         )
         if key not in groups:
-            groups[key] = _describe_group(part)
+            groups[key] = _describe_group(explored)
+            # Of all combinations, of which a few are explored.
             groups[key]["total"] = len(analysis.splits.all)
 
-        run = _describe_run(part)
+        run = _describe_run(explored)
         run["name"] = analysis.name
         run["group"] = list(groups).index(key)
         runs.append(run)
@@ -127,119 +147,151 @@ def collect(analyses: Sequence[RunAnalysis]) -> Data:
 
 
 def count_combinations(analyses: Sequence[RunAnalysis]) -> int:
-    """Returns the number of combinations per run that keeps a page small."""
-    size = 0  # bytes of one combination
+    """Counts the combinations per run that keep a page small.
+
+    Args:
+        analyses: The runs on the page.
+    """
+    bytes_per_combination = 0
     for analysis in analyses:
-        num_images = 5 + analysis.run.config.keep_outputs
-        size += math.prod(analysis.dataset.image_shape) * num_images
-    return max(1, min(MAX_EXPLORED, MAX_BYTES // size))
+        num_images = NUM_IMAGES + analysis.run.config.keep_outputs
+        num_bytes = math.prod(analysis.dataset.image_shape)  # a byte a pixel
+        bytes_per_combination += num_bytes * num_images
+    most = min(MAX_EXPLORED, MAX_BYTES // bytes_per_combination)
+    return max(1, most)
 
 
 def _describe_group(analysis: RunAnalysis) -> Data:
-    """Describes what runs on the same data share."""
-    data = analysis.dataset
+    """Describes what runs on the same data share.
+
+    Args:
+        analysis: Any run of the group, at the combinations that are explored.
+    """
+    dataset = analysis.dataset
     splits = analysis.splits
     factors, index = _describe_factors(analysis)
 
-    # Embeddings are composed as the additive model is.
+    # Outputs of an embedding are composed as the additive model composes, so
+    # that its prediction would say nothing new.
     names = ["nearest_id"]
-    if data.is_pixels:
+    if dataset.is_pixels:
         names.append("additive")
-    images = {"truth": data.to_pictures(analysis.evaluation.truth)}
+    images = {"truth": dataset.to_pictures(analysis.evaluation.truth)}
     errors = {}
-    for name, outputs in predict_references(data).items():
+    for name, outputs in predict_references(dataset).items():
         if name not in names:
             continue
-        images[name] = data.to_pictures(outputs)
+        images[name] = dataset.to_pictures(outputs)
         evaluation = dataclasses.replace(analysis.evaluation, images=outputs)
-        ratios = compute_error_ratio(data, evaluation)
+        ratios = compute_error_ratio(dataset, evaluation)
         errors[name] = round_numbers(ratios)
 
+    # A control run is also trained on combinations that count as held out.
+    is_control = dataset.region.contains(splits.train).any()
     return {
         "factors": factors,
         "index": index,
         "ood": splits.is_ood.astype(int).tolist(),
         "test": splits.points.is_test.astype(int).tolist(),
-        "region": data.region.spec,
-        "control": bool(data.region.contains(splits.train).any()),
-        "reference": data.reference_name,
+        "region": dataset.region.spec,
+        "control": bool(is_control),
+        "reference": dataset.reference_name,
         "certified": _describe_certificates(analysis),
         "errors": errors,
-        **make_sprite(images, data.first_row == "top"),
+        **make_sprite(images, dataset.first_row == "top"),
     }
 
 
 def _describe_certificates(analysis: RunAnalysis) -> Data:
-    """Describes the largest order that determines a combination, or 0."""
+    """Describes at which orders training determines combinations.
+
+    Returns:
+        `orders`, those that could be certified; and `order`, the largest of
+        them that determines each held-out combination [n], else 0.
+    """
     splits = analysis.splits
-    order = np.zeros(len(splits.grid), int)
+    largest_order = np.zeros(len(splits.grid), int)
     orders = []
     certificates = certify_dataset(analysis.dataset, splits.grid)
-    for number, certificate in certificates.items():
+    for order, certificate in certificates.items():  # ascending
         if certificate is not None:
-            orders.append(number)
-            order[certificate.certified & splits.is_ood] = number
-    return {"orders": orders, "order": order.tolist()}
+            orders.append(order)
+            largest_order[certificate.certified & splits.is_ood] = order
+    return {"orders": orders, "order": largest_order.tolist()}
 
 
 def _describe_factors(
     analysis: RunAnalysis,
 ) -> tuple[list[Data], list[list[int]]]:
-    """Describes factors, and returns the rows of levels of combinations."""
-    data = analysis.dataset
-    index = data.space.to_index(analysis.splits.grid)
+    """Describes the factors and the combinations that are explored.
+
+    Returns:
+        A description of each factor, with the levels that are explored; and
+        for each factor the place of the level of every combination [n] among
+        these.
+    """
+    dataset = analysis.dataset
+    index = dataset.space.to_index(analysis.splits.grid)  # [n, F]
     factors = []
     columns = []
-    for factor, column in zip(data.space, index.T, strict=True):
-        levels, rows = np.unique(column, return_inverse=True)
+    for factor, column in zip(dataset.space, index.T, strict=True):
+        levels, places = np.unique(column, return_inverse=True)
         values = factor.values()[levels]
         description = {
             "name": factor.name,
             "label": factor.label,
             "ordered": not factor.categorical,
-            "vertical": data.vertical.get(factor.name, 0),
+            "vertical": dataset.vertical.get(factor.name, 0),
             "values": values.tolist(),
             "levels": list(map(factor.describe, values)),
         }
-        columns.append(rows.tolist())
+        columns.append(places.tolist())
         factors.append(description)
     return factors, columns
 
 
 def _describe_run(analysis: RunAnalysis) -> Data:
     """Describes outputs, scores and stages of one network."""
-    data = analysis.dataset
+    dataset = analysis.dataset
     outputs = analysis.evaluation.images
-    images = {"output": data.to_pictures(outputs)}
+    images = {"output": dataset.to_pictures(outputs)}
     scores = _score_points(analysis)
     run: Data = {"ranges": {}}
-    if isinstance(data, VectorDataset):
-        run["items"] = data.find_items(outputs).tolist()
+    if isinstance(dataset, VectorDataset):
+        run["items"] = dataset.find_items(outputs).tolist()
     else:
         superposed, scores["superposition_r2"] = superpose(
-            data.space.to_index(analysis.splits.grid),
+            dataset.space.to_index(analysis.splits.grid),
             analysis.bright_outputs,
             analysis.splits.is_ood,
         )
-        images["superposition"] = from_contrast(data, superposed)
+        images["superposition"] = from_contrast(dataset, superposed)
         run["ranges"] = list_ranges(outputs)
 
-    labels = {"relative_mse": label_error(data), **LABELS}
-    for metric in list_metrics("image"):
-        labels.setdefault(metric.name, metric.axis)
-    run["scores"] = []
-    for name, values in scores.items():
-        score = {
-            "name": name,
-            "label": labels.get(name, name),
-            "values": round_numbers(values),
-        }
-        run["scores"].append(score)
+    run["scores"] = _describe_scores(analysis, scores)
     run["stages"] = []
     for stage in analysis.stages:
         run["stages"].append(_describe_stage(analysis, stage))
     run["epochs"] = _list_epochs(analysis)
-    return run | make_sprite(images, data.first_row == "top")
+    return run | make_sprite(images, dataset.first_row == "top")
+
+
+def _describe_scores(
+    analysis: RunAnalysis, scores: dict[str, np.ndarray]
+) -> list[Data]:
+    """Describes scores [n] of all combinations, with their labels."""
+    labels = {"relative_mse": label_error(analysis.dataset), **LABELS}
+    for metric in list_metrics("image"):
+        labels.setdefault(metric.name, metric.axis)
+    descriptions = []
+    for name, values in scores.items():
+        description = {
+            "name": name,
+            "label": labels.get(name, name),
+            "values": round_numbers(values),
+        }
+        descriptions.append(description)
+    return descriptions
 
 
 def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:
@@ -265,8 +317,11 @@ def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:
 
 
 def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
-    """Describes maps of units, and the geometry of ordered factors."""
-    units, maps = analysis.shown_units[stage]
+    """Describes maps of units, and the geometry of ordered factors.
+
+    Maps are scaled to 0..1; `ranges` has the ends of each.
+    """
+    units, maps = analysis.shown_units[stage]  # [k], [k, n]
     maps = np.nan_to_num(maps)
     low = maps.min(1, keepdims=True, initial=np.inf)
     high = maps.max(1, keepdims=True, initial=-np.inf)
@@ -282,19 +337,24 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
 
 
 def _describe_geometry(analysis: RunAnalysis, stage: str) -> Data:
-    """Describes lengths of steps of factors, and cosines between them."""
+    """Describes lengths of steps of factors, and cosines between them.
+
+    A step is the move of the activations for one grid step of a factor.
+    Lengths are relative to `longest`.
+    """
     space = analysis.dataset.space
     steps = np.array([space.factors[i].step for i in space.directions])
     metrics = np.nan_to_num(analysis.metrics[stage])
-    metrics = metrics * np.outer(steps, steps)
+    metrics = metrics * np.outer(steps, steps)  # [n, F, F], per grid step
     squares = np.diagonal(metrics, axis1=1, axis2=2)
-    lengths = np.sqrt(squares.clip(0))
+    lengths = np.sqrt(squares.clip(0))  # [n, F]
     longest = float(lengths.max(initial=0.0))
 
     cosines = []
     for a, b in itertools.combinations(range(len(steps)), 2):
         products = lengths[:, a] * lengths[:, b]
         cosine = divide(metrics[:, a, b], products)
+        # An even top: a cosine of 0 is the byte 127.
         cosines.append(pack_bytes((cosine + 1) / 2, 254))
     return {
         "log_volume": round_numbers(analysis.log_volume[stage]),
@@ -305,11 +365,19 @@ def _describe_geometry(analysis: RunAnalysis, stage: str) -> Data:
 
 
 def list_ranges(images: np.ndarray) -> dict[int, list[float | None]]:
-    """Returns the range of each image that leaves 0..1, by its index."""
+    """Finds the images whose pixels leave 0..1, which pictures clip.
+
+    Args:
+        images: Outputs, [n, ...].
+
+    Returns:
+        The smallest and largest pixel of each such image, by its index.
+    """
     pixels = images.reshape(len(images), -1)
     low = pixels.min(axis=1)
     high = pixels.max(axis=1)
-    margin = 1 / 255
+    margin = 1 / 255  # a gray level of a picture
+    # NaN counts as outside.
     is_outside = ~((low >= -margin) & (high <= 1 + margin))
     ranges = {}
     for row in np.flatnonzero(is_outside).tolist():
@@ -329,7 +397,14 @@ def pack_bytes(values: np.ndarray, top: int) -> str:
 
 
 def round_numbers(values: ArrayLike) -> list:
-    """Rounds to four digits, with None for numbers that are not finite."""
+    """Rounds to four significant digits, for JSON.
+
+    Args:
+        values: Numbers, [n] or of more dimensions.
+
+    Returns:
+        Lists of the same shape, with None for numbers that are not finite.
+    """
     rounded: list[Any] = []
     for value in np.asarray(values, float):
         if np.ndim(value):
@@ -349,9 +424,10 @@ def _list_epochs(analysis: RunAnalysis) -> list[Data]:
     is_upright = analysis.dataset.first_row == "top"
     epochs = []
     for epoch, (images, errors) in outputs.items():
-        sprite = make_sprite({"output": images}, is_upright)
-        sprite |= sprite.pop("images")
-        sprite["epoch"] = epoch
-        sprite["errors"] = round_numbers(errors)
-        epochs.append(sprite)
+        description = make_sprite({"output": images}, is_upright)
+        # The numbers of the tiles become the entry `output`.
+        description |= description.pop("images")
+        description["epoch"] = epoch
+        description["errors"] = round_numbers(errors)
+        epochs.append(description)
     return epochs

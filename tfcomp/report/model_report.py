@@ -1,4 +1,7 @@
-"""Models on data with held-out combinations: loads, scores, compares them."""
+"""Models on data with held-out combinations: loads, scores, compares them.
+
+`ModelReport` is what users of the Python interface get for a model.
+"""
 
 from __future__ import annotations
 
@@ -46,24 +49,28 @@ from tfcomp.representations.readers import (
 from tfcomp.representations.samples import list_samples
 from tfcomp.storage.run_folder import find_published
 
+# Numbers by subset (`id`, `ood`), then by name.
 Scores = dict[str, dict[str, float | None]]
+# How tables in texts and pages show numbers: with four digits.
 NUMBERS: dict[str, Any] = {"float_format": "{:.4g}".format}
 
 
 class ModelReport:
     """A model on data with held-out combinations; results are computed on use.
 
-    `load_run`, `train_run` and `evaluate` return it; `analysis` has all results
-    that a report shows. Methods take factors as values [n, F] or by name
-    (`x=3, shape="heart"`, lists of values, a table with such columns); without
-    factors they use all combinations that are scored. `score_sds` has standard
-    deviations of the scores over `samples` evaluations.
+    `load_run`, `train_run` and `evaluate` return it. Methods take factors as
+    values [n, F] or by name (`x=3, shape="heart"`, lists of values, a table
+    with such columns); without factors they use all combinations that are
+    scored.
 
     Attributes:
         name: The name of the run, or of the model.
         path: The folder of the run; None for a model from elsewhere.
         model: The model, from factors [n, F] to images [n, H, W, C].
         dataset: Factors, held-out combinations, and true images.
+        analysis: All results that a report shows.
+        score_sds: Standard deviations of `scores` over several evaluations of
+            a stochastic model; empty for one evaluation.
     """
 
     def __init__(
@@ -92,6 +99,7 @@ class ModelReport:
 
     def __repr__(self) -> str:
         texts = [describe_model(self.run)]
+        # The scores, and the first of the other tables, if there is any.
         frames = [self._tabulate(), *self.tables.values()]
         for frame in frames[:2]:
             texts.append(frame.to_string(**NUMBERS, na_rep="-"))
@@ -106,6 +114,7 @@ class ModelReport:
         )
 
     def _tabulate(self) -> pd.DataFrame:
+        """Tabulates scores by name and subset, with their deviations."""
         deviations = pd.DataFrame(self.score_sds).add_suffix(" sd")
         return pd.DataFrame(self.scores).join(deviations)
 
@@ -116,9 +125,10 @@ class ModelReport:
 
     @property
     def scores(self) -> Scores:
-        """ID and OOD scores, as in `metrics.json`, that any subset has.
+        """ID and OOD scores, as in `metrics.json`.
 
-        With `samples`, means over this number of evaluations.
+        Scores that no subset has are left out. Several evaluations of a
+        stochastic model give their means.
         """
         scores = self._means or self.analysis.evaluation.scores
         filled = keep_filled(list(scores.values()))
@@ -138,7 +148,7 @@ class ModelReport:
 
     @cached_property
     def coverage(self) -> dict[str, float]:
-        """The shares of combinations, values and pixels outside the region."""
+        """Shares of combinations, values and pixels outside the region."""
         return solvable.measure_coverage(self.run.dataset)
 
     @cached_property
@@ -148,12 +158,13 @@ class ModelReport:
 
     @name_arguments
     def refine(self, between: int) -> ModelReport:
-        """Returns the model at `between` even values of each ordered factor.
+        """Returns the model on a finer grid, also between trained values.
 
-        Its scores, `to_frame` and `plot_error` are on this finer grid.
+        Scores, `to_frame` and `plot_error` of the result are on this grid.
 
         Args:
-            between: The number of values between two of the grid's.
+            between: The number of values of each ordered factor, evenly spaced
+                from its first value to its last one.
 
         Raises:
             ConfigError: If codes or images have no values between the grid's.
@@ -188,9 +199,13 @@ class ModelReport:
         Raises:
             ConfigError: As `draw`, or if there is no such stage.
         """
-        part = make_stage_model(self.model, [self._check_stage(stage)])
+        stage_model = make_stage_model(self.model, [self._check_stage(stage)])
         points = self._read_points(factors, by_name)
-        return evaluate_in_batches(lambda f: dict(part(f)), points)[stage]
+        activations = evaluate_in_batches(
+            lambda f: dict(stage_model(f)),
+            points,
+        )
+        return activations[stage]
 
     @name_arguments
     def geometry(
@@ -208,23 +223,28 @@ class ModelReport:
         Raises:
             ConfigError: As `activations`.
         """
-        part = make_stage_model(self.model, [self._check_stage(stage)])
+        stage_model = make_stage_model(self.model, [self._check_stage(stage)])
         if factors is None and not by_name:
-            return self.analysis.metrics[stage]
+            return self.analysis.metrics[stage]  # computed once
         jacobian = choose_jacobian(self.model, self.dataset)
-        return evaluate_in_batches(
-            lambda f: compute_stage_metrics(part, f, jacobian),
+        tensors = evaluate_in_batches(
+            lambda f: compute_stage_metrics(stage_model, f, jacobian),
             self._read_points(factors, by_name),
-        )[stage]
+        )
+        return tensors[stage]
 
     def to_frame(self) -> pd.DataFrame:
         """Returns a table with a row for each combination that is scored.
 
-        Its factors (names of levels for categories), whether it is held out
-        (`is_ood`), `mse`, and `relative_mse`: over the error of the reference
-        (`dataset.reference`) there. Images of 11 x 11 pixels or more also have
-        `ssim_error`, 1 less the structural similarity. With a reader, whether
-        it finds each factor (`reads_<factor>`).
+        Its columns are
+
+        - the factors, with names of levels for categories;
+        - `is_ood`, whether the combination is held out;
+        - `mse`, and `relative_mse`, the error divided by the error of the
+          reference (`dataset.reference`) there;
+        - `ssim_error`, 1 less the structural similarity, for images of
+          11 x 11 pixels or more;
+        - `reads_<factor>`, whether the reader finds the factor, with a reader.
         """
         analysis = self.analysis
         columns = {
@@ -270,31 +290,32 @@ class ModelReport:
         return pd.DataFrame(invert_run(self.analysis, reader).rows)
 
     def plot_samples(self, subset: str = "", *, width: Width = "") -> Plot:
-        """Plots true images above outputs of `ood`, or of `id` without any.
+        """Plots true images above outputs.
 
         `data` of the figure is a table of what it shows.
 
         Args:
-            subset: `ood` or `id`.
+            subset: `ood` or `id`. The default is `ood`, or `id` if nothing is
+                held out.
             width: `column` (3.25 inches) or `page` (6.75) for print, or a
                 number of inches; text is then 7 points, or as in your rcParams.
 
         Raises:
             ConfigError: If there is no such subset.
         """
-        words = {"id": "in distribution"}
+        titles = {"id": "in distribution"}
         if self.analysis.splits.is_ood.any():
-            words["ood"] = "held out"
-        subset = subset or list(words)[-1]
-        if subset not in words:
-            rule = f"must be among {', '.join(words)}"
+            titles["ood"] = "held out"
+        subset = subset or list(titles)[-1]
+        if subset not in titles:
+            rule = f"must be among {', '.join(titles)}"
             raise ConfigError("subset", rule, subset)
         with fit_width(width):
             return pictures.picture_samples(
                 self.dataset,
                 self.analysis.evaluation,
                 subset,
-                title=f"{self.name}: {words[subset]}",
+                title=f"{self.name}: {titles[subset]}",
             )
 
     def plot_error(self, *, width: Width = "") -> Plot:
@@ -319,7 +340,7 @@ class ModelReport:
             )
 
     def plot_layers(self, *, width: Width = "") -> Plot:
-        """Plots factorization stage by stage.
+        """Plots the factorization of every stage.
 
         Args:
             width: As for `plot_samples`.
@@ -331,13 +352,19 @@ class ModelReport:
             raise ConfigError("data", "must have an ordered factor", self.name)
         with fit_width(width):
             charts = make_charts([self.analysis], "layers")
+        # The first figure is the factorization.
         return next(c.figure for c in charts if isinstance(c.figure, Plot))
 
     def explore(self, *others: ModelReport | str | Path) -> Explorer:
         """Returns the explorer: outputs at the combination under the pointer.
 
-        A notebook shows it; `.write("explorer.html")` makes it a file. The
-        others are models, or folders of runs (RunError if one is none).
+        A notebook shows it; `.write("explorer.html")` makes it a file.
+
+        Args:
+            *others: Models, or folders of finished runs, to compare with.
+
+        Raises:
+            RunError: If a folder has no finished run.
         """
         return Explorer(list(map(_find_analysis, (self, *others))))
 
@@ -357,11 +384,13 @@ class ModelReport:
         return build_report([self.analysis], Path(folder), sections)[0]
 
     def _read_points(self, factors: Any, by_name: dict[str, Any]) -> np.ndarray:
+        """Returns factor values [n, F]; all combinations without factors."""
         if factors is None and not by_name:
             return self.dataset.splits.grid
         return views.read_points(self.dataset.space, factors, by_name)
 
     def _check_stage(self, stage: str) -> str:
+        """Returns the name of a stage; raises a ConfigError for another."""
         if stage not in self.stages:
             rule = f"must be among {', '.join(self.stages)}"
             raise ConfigError("stage", rule, stage)
@@ -372,8 +401,8 @@ def load_run(path: str | Path) -> ModelReport:
     """Loads a finished run from its folder.
 
     Raises:
-        RunError: If it is no run, or damaged, or asks for plugins that are not
-            imported.
+        RunError: If the folder has no run, or a damaged one, or one that asks
+            for plugins that are not imported.
     """
     return ModelReport(loading.load_run(path))
 
@@ -382,8 +411,8 @@ def load_published(name: str, source: str | Path = "") -> ModelReport:
     """Loads a published model, as `load_run` loads a run.
 
     Args:
-        name: As `sprites/acting/montero_range`; `tfcomp.list_published()` has
-            the names.
+        name: A name that `tfcomp.list_published()` returns, such as
+            `sprites/acting/montero_range`.
         source: A folder of such models. The default is `saved_models/published`
             of the working directory, else of the clone that tfcomp runs from.
 
@@ -470,6 +499,7 @@ def evaluate(
         raise ConfigError("region", rule, region)
 
     print_split(data)
+    # Readers and metrics of the user fail here, before the model draws.
     if reader is not None:
         reader.check_truth(data)
     try_metrics(data)
@@ -495,7 +525,11 @@ def evaluate(
 
 
 def print_split(data: Dataset) -> None:
-    """Prints what is held out, as `tfcomp train` does, beside results."""
+    """Prints to stderr what is held out, as `tfcomp train` does.
+
+    Args:
+        data: The data of a model.
+    """
     for line in notes.describe_split(data):
         print(line, file=sys.stderr)
 
@@ -538,7 +572,11 @@ def _read(
 
 
 def describe_points(data: Dataset) -> str:
-    """Describes region, scored combinations, and the split, a line each."""
+    """Describes region, scored combinations, and the split, in lines.
+
+    Args:
+        data: The data of a model.
+    """
     count = f"{len(data.splits.scored):,} of {len(data.splits.all):,}"
     lines = [
         f"Region: {data.region.spec}",
@@ -553,7 +591,16 @@ def _sample_scores(
     outputs: np.ndarray,
     samples: int,
 ) -> tuple[Scores, Scores]:
-    """Returns means and standard deviations of scores over evaluations."""
+    """Evaluates a stochastic model several times.
+
+    Args:
+        run: The model and its data.
+        outputs: Its images in the first evaluation, [n, H, W, C].
+        samples: The number of evaluations, at least 2.
+
+    Returns:
+        Means and sample standard deviations of the scores.
+    """
 
     def draw(factors: Any) -> dict[str, Any]:
         return {"image": run.model(factors)}
@@ -566,7 +613,8 @@ def _sample_scores(
     for evaluation in evaluations:
         scores = pd.DataFrame(evaluation.scores).reindex_like(first)
         tables.append(scores.astype(float))
-    numbers = np.stack(tables)  # NaN where one evaluation has no score
+    # NaN where any evaluation has no score.
+    numbers = np.stack(tables)  # [samples, scores, subsets]
     means = pd.DataFrame(numbers.mean(axis=0), first.index, first.columns)
     spread = numbers.std(axis=0, ddof=1)
     deviations = pd.DataFrame(spread, first.index, first.columns)
@@ -594,7 +642,7 @@ def make_config(
         eval_points: As for `evaluate`.
 
     Returns:
-        The configuration, and the region if it is no text.
+        The configuration, and the region unless it is given as text.
 
     Raises:
         ConfigError: For an impossible region or name.
@@ -613,10 +661,11 @@ def make_config(
             data=DataConfig(dataset="table", region=region or "none"),
         )
     except ConfigError as error:
-        renamed = error.name
-        if renamed == "run_name":
-            renamed = "name"
-        raise ConfigError(renamed, error.rule, name) from None
+        # Errors name the argument of `evaluate`, not the flag.
+        argument = error.name
+        if argument == "run_name":
+            argument = "name"
+        raise ConfigError(argument, error.rule, name) from None
     return config, listed
 
 
@@ -646,6 +695,7 @@ def write_report(
 
 
 def _find_analysis(model: ModelReport | str | Path) -> RunAnalysis:
+    """Returns the analysis of a model, or of the run in a folder."""
     if isinstance(model, str | Path):
         return RunAnalysis.of_run(loading.load_run(model))
     return model.analysis

@@ -1,8 +1,9 @@
 """Keras `fit` of one run: restore, train, save.
 
-Where it pays, epochs are XLA programs: the loop over steps, the gradient and
-the optimizer. The training table lies on the device then, and the host sends
-row numbers.
+On a GPU epochs are XLA programs (see `is_compiled`): the loop over steps, the
+gradient and the optimizer. The training table, factors and images of all
+training examples, then lies on the device, and the host sends the rows of each
+batch. One call of a program trains a *span* of epochs.
 """
 
 import contextlib
@@ -30,9 +31,11 @@ from tfcomp.datasets.batches import (
 from tfcomp.training import callbacks as own
 from tfcomp.training.prepared_models import TrainModel, count_steps
 
-# Share of the memory of the device that the training table may fill.
-SHARE = 4
-# Steps of a program: it cannot be stopped, and the progress bar waits for it.
+# The device must have at least this number of times the memory that the
+# training images fill.
+MEMORY_RATIO = 4
+# The most steps of one call of a program: nothing can stop it, and the progress
+# bar waits for it.
 MOST_STEPS = 1000
 
 
@@ -50,29 +53,21 @@ def fit_model(
         dataset: Has the training table.
         config: The run, whose epochs are counted from its start.
         checkpoint_dir: The folder of checkpoints, which may be empty.
-        callbacks: They see the logs of each epoch; those with a method
-            `reads_weights` allow more epochs in a compiled call.
+        callbacks: They see the logs of each epoch. One program trains several
+            epochs only if all of them have a method `reads_weights`
+            (see `count_span`).
 
     Returns:
         What training costs: `epochs`, `seconds`, `examples_per_second`.
 
     Raises:
-        ConfigError: A callback stopped training early.
-        DivergedError: The loss is not finite.
-        RunError: None of the checkpoints can be read.
+        ConfigError: If a callback stopped training early.
+        DivergedError: If the loss is not finite.
+        RunError: If none of the checkpoints can be read.
     """
     training = config.training
     steps = count_steps(training, dataset)
-    schedules: list[keras.callbacks.Callback] = []
-    states = {}
-    if training.plateau_patience:
-        plateau = own.PlateauSchedule(training.plateau_patience)
-        schedules.append(plateau)
-        states["plateau"] = plateau.state
-    if own.list_axes(model):
-        prune = own.PruneAxes(config.model.prune_below, dataset)
-        schedules.append(prune)
-
+    schedules, states = _make_schedules(model, dataset, config)
     state = own.TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
     if epoch < training.epochs:
@@ -105,6 +100,7 @@ def fit_model(
                 span=span,
             )
 
+    # Of all sessions of the run, as the state has it.
     seconds = float(state.seconds.numpy())
     examples = training.epochs * steps * training.batch_size
     return {
@@ -112,6 +108,34 @@ def fit_model(
         "seconds": seconds,
         "examples_per_second": examples / seconds,
     }
+
+
+def _make_schedules(
+    model: TrainModel,
+    dataset: Dataset,
+    config: RunConfig,
+) -> tuple[list[keras.callbacks.Callback], dict[str, tf.train.Checkpoint]]:
+    """Makes the callbacks that change the training of a run.
+
+    Args:
+        model: The compiled model.
+        dataset: Has the training table.
+        config: The run.
+
+    Returns:
+        The callbacks, and their states by the names in checkpoints.
+    """
+    schedules: list[keras.callbacks.Callback] = []
+    states = {}
+    patience = config.training.plateau_patience
+    if patience:
+        plateau = own.PlateauSchedule(patience)
+        schedules.append(plateau)
+        states["plateau"] = plateau.state
+    if own.list_axes(model):
+        prune = own.PruneAxes(config.model.prune_below, dataset)
+        schedules.append(prune)
+    return schedules, states
 
 
 @contextlib.contextmanager
@@ -157,16 +181,18 @@ def fit_without_pause(
 ) -> None:
     """Trains a compiled model from an epoch on, without checkpoints.
 
+    A request to stop (`check_stop`) ends it after an epoch.
+
     Args:
         model: The model, with the optimizer of `compile_model`.
         dataset: Has the training table.
         config: The run.
         callbacks: They are called in this order.
         first_epoch: The number of epochs that are trained already.
-        span: The number of epochs of one compiled call.
+        span: The number of epochs of one call of a program.
 
     Raises:
-        ConfigError: A callback stopped training early.
+        ConfigError: If a callback stopped training early.
     """
     training = config.training
     strategy = model.distribute_strategy
@@ -184,7 +210,7 @@ def fit_without_pause(
                 span=span,
             )
             batches = stack.enter_context(program)
-            steps = 1
+            steps = 1  # for Keras an epoch of a program is one step
         else:
             num_epochs = training.epochs - first_epoch
             batches = make_batches(
@@ -205,8 +231,9 @@ def fit_without_pause(
             callbacks=[*callbacks, stop],
         )
 
+    # An error, since the files of the run would claim all epochs.
     done = first_epoch + len(history.epoch)
-    if done < training.epochs:  # all files would name the last epoch
+    if done < training.epochs:
         rule = f"must be {done}, after which a callback stopped training"
         raise ConfigError("epochs", rule, training.epochs)
 
@@ -215,13 +242,17 @@ def give_to_devices(
     batches: tf.data.Dataset,
     strategy: tf.distribute.Strategy,
 ) -> tf.data.Dataset | tf.distribute.DistributedDataset:
-    """Distributes batches.
+    """Distributes batches to the devices of a strategy.
 
-    No buffer on a CPU: to shut it down can take a minute.
+    Keras does so for GPUs and replicas. For a single CPU it would buffer them,
+    and to shut the buffer down can take a minute: they have none.
 
     Args:
         batches: Batches of factors [n, F] and images [n, H, W, C].
         strategy: The devices.
+
+    Returns:
+        The same batches, for `fit`.
     """
     gpus = tf.config.list_logical_devices("GPU")
     is_mirrored = strategy.num_replicas_in_sync > 1
@@ -239,6 +270,7 @@ def give_to_devices(
 
 
 def _check_loss(epoch: int, logs: dict[str, Any]) -> None:
+    """Raises a DivergedError if the loss is not finite."""
     loss = logs["loss"]
     if not math.isfinite(loss):
         raise DivergedError(
@@ -256,25 +288,26 @@ def is_compiled(
 
     Args:
         config: The training; `auto` compiles on one GPU if possible.
-        dataset: Its training images must fit the device's memory.
-        strategy: Programs need a single replica.
+        dataset: Its training images must fit into a quarter of the memory of
+            the device.
+        strategy: The devices; programs need a single replica.
 
     Raises:
-        ConfigError: `--compiled=always` is impossible here.
+        ConfigError: If `--compiled=always` is impossible here.
     """
     if config.compiled == "never":
         return False
 
     num_images = len(dataset.splits.train)
     image_size = math.prod(dataset.image_shape)
-    images = 4 * num_images * image_size
+    num_bytes = 4 * num_images * image_size  # float32
     replicas = strategy.num_replicas_in_sync
     problem = ""
     if replicas > 1:
         problem = f"with {replicas} replicas"
-    elif SHARE * images > count_device_memory():
+    elif MEMORY_RATIO * num_bytes > count_device_memory():
         problem = (
-            f"where training images ({images >> 20:,} MB) fill more than a "
+            f"where training images ({num_bytes >> 20:,} MB) fill more than a "
             "quarter of the memory of the device"
         )
 
@@ -294,11 +327,18 @@ def count_span(
 ) -> int:
     """Counts the epochs of one call: calls end where weights are read.
 
+    All calls have the same number of epochs, since each number needs a program
+    of its own.
+
     Args:
-        callbacks: Those without a method `reads_weights(done)` are taken to
-            read weights after every epoch.
+        callbacks: A callback without a method `reads_weights(done)` is assumed
+            to read weights after every epoch.
         epochs: The epochs that are left.
         steps: Steps of an epoch.
+
+    Returns:
+        The largest divisor of all gaps between these ends, up to `MOST_STEPS`
+        steps; at least 1.
     """
     ends = {epochs.start, epochs.stop}
     for callback in callbacks:
@@ -309,10 +349,10 @@ def count_span(
         ends.update(read_epochs)
 
     gaps = np.diff(sorted(ends))
-    gap = math.gcd(*gaps.tolist())
-    most = max(MOST_STEPS // steps, 1)
-    span = min(gap, most)
-    while gap % span:
+    common_gap = math.gcd(*gaps.tolist())
+    most_epochs = max(MOST_STEPS // steps, 1)
+    span = min(common_gap, most_epochs)
+    while common_gap % span:
         span -= 1
     return span
 
@@ -341,7 +381,9 @@ def use_program(
     """
     table = make_training_table(dataset)
     factors, images = [part[:1] for part in table]
-    with model.distribute_strategy.scope():  # `fit` would use row numbers
+    # Keras builds its losses when it first sees images. The batches of `fit`
+    # have none.
+    with model.distribute_strategy.scope():
         model.compute_loss(x=factors, y=images, y_pred=images)
 
     batches = make_row_batches(
@@ -351,16 +393,18 @@ def use_program(
         first_step=first_epoch * steps,
         together=span * steps,
     )
-    # The next rows are sampled while the program runs.
-    rows = iter(batches.prefetch(1))
+    # The rows of the next call are sampled while the program runs.
+    rows_of_calls = iter(batches.prefetch(1))
     shape = (span, steps, config.batch_size)
-    losses: list[float] = []  # of epochs that are trained and not reported
+    # Losses of epochs that are trained already, but not yet reported to Keras.
+    losses: list[float] = []
 
     def run_epoch() -> dict[str, float]:
+        """Returns the logs of the next epoch; trains a span if none is left."""
         if not losses:
-            numbers = next(rows)
-            numbers = tf.reshape(numbers, shape)
-            epoch_losses = model.train_epochs(numbers, *table)
+            rows = next(rows_of_calls)
+            rows = tf.reshape(rows, shape)
+            epoch_losses = model.train_epochs(rows, *table)
             new_losses = epoch_losses.numpy().tolist()
             losses.extend(new_losses)
         first_loss = losses.pop(0)

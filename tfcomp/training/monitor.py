@@ -51,21 +51,25 @@ from tfcomp.storage.run_folder import (
 )
 from tfcomp.training.prepared_models import PreparedModels, count_steps
 
-# TensorBoard shows the first group of its alphabet on top.
+# The errors that answer a run's question, and their second tags. TensorBoard
+# sorts groups of tags, so that `answer` is on top.
 ANSWERS = {
     "id/relative_mse": "answer/id_error",
     "ood/relative_mse": "answer/ood_error",
 }
-ERROR = "relative MSE"  # the whole label is longer than a card is high
+ERROR = "relative MSE"  # the complete label is longer than a card is high
 CARD = (3.25, 1.55)  # inches, without the legend
 CARD_DPI = 200
 CARD_SAMPLES = 4
-# Flags of HParams, beside those that do not have their default.
+# Flags that TensorBoard's page HParams always has; it also has every flag with
+# a value other than its default.
 SETTINGS = "dataset region encoding model depth width epochs seed".split()
 
 
 class Monitor(keras.callbacks.Callback):
-    """Scores every `eval_every` epochs, layers every `layerwise_every`.
+    """Evaluates the network while it is trained, and writes the results.
+
+    Images are scored every `eval_every` epochs, stages every `layerwise_every`.
 
     Args:
         config: The run.
@@ -89,38 +93,45 @@ class Monitor(keras.callbacks.Callback):
         self.history = History(self._folder)
         training = config.training
         num_steps = count_steps(training, dataset)
-        self._num_examples = num_steps * training.batch_size
-        self._kept = _spread_epochs(training.epochs, config.keep_outputs)
+        self._examples_per_epoch = num_steps * training.batch_size
+        # The epochs whose outputs are kept, except for the last one.
+        self._output_epochs = _spread_epochs(
+            training.epochs,
+            config.keep_outputs,
+        )
 
     def reads_weights(self, done: int) -> bool:
-        """Returns True if the network is evaluated after `done` epochs.
+        """Checks whether the network is evaluated after `done` epochs.
+
+        Between these epochs `fit_model` may train several in one program.
 
         Args:
             done: The number of epochs that are trained.
         """
-        if done in self._kept:
+        if done in self._output_epochs:
             return True
         if _is_due(done, self._config.eval_every):
             return True
         return _is_due(done, self._config.layerwise_every)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
-        """Writes the loss, and the scores that are due, which join `logs`.
+        """Writes the loss, and the scores that are due.
 
         Args:
             epoch: The epoch, counted from 0.
-            logs: The logs of Keras, with `loss` and `seconds`.
+            logs: The logs of Keras, with `loss` and `seconds`; the scores are
+                added to them.
         """
         done = epoch + 1
         numbers = {"train/loss": logs["loss"]}
-        speed = self._num_examples / logs["seconds"]
+        speed = self._examples_per_epoch / logs["seconds"]
         scalars = {**numbers, "train/examples_per_second": speed}
         self._summaries.write_scalars(done, scalars)
         if done == self._config.training.epochs:  # `finish` evaluates
             self.history.add(done, numbers)
             return
 
-        if done in self._kept:
+        if done in self._output_epochs:
             self._keep_outputs(done)
         layers_due = _is_due(done, self._config.layerwise_every)
         scores_due = _is_due(done, self._config.eval_every)
@@ -133,7 +144,11 @@ class Monitor(keras.callbacks.Callback):
         self.history.add(done, numbers)
 
     def _keep_outputs(self, epoch: int) -> None:
-        """Writes the present outputs, for the explorer."""
+        """Writes the outputs of the network as it is now, for the explorer.
+
+        Args:
+            epoch: The number of epochs that are trained.
+        """
         self._models.observe()
         dataset = subsample_levels(self._dataset)
         points = dataset.splits.grid
@@ -171,7 +186,12 @@ class Monitor(keras.callbacks.Callback):
         return errors
 
     def finish(self) -> dict[str, Any]:
-        """Returns metrics of the trained network and reference predictors."""
+        """Evaluates the trained network and writes all results but metrics.
+
+        Returns:
+            The metrics of the network and of reference predictors, for
+            `metrics.json`.
+        """
         epochs = self._config.training.epochs
         analysis = self._analyze()
         evaluation = analysis.evaluation
@@ -184,27 +204,37 @@ class Monitor(keras.callbacks.Callback):
 
         metrics = _collect_numbers(analysis)
         metrics |= self._describe_task(evaluation)
-        channels = measure_factors(self._models.trained)
-        if channels:
-            metrics["channels"] = channels
+        numbers_by_factor = measure_factors(self._models.trained)
+        if numbers_by_factor:
+            metrics["channels"] = numbers_by_factor
         return metrics
 
     def _describe_task(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Returns what `metrics.json` says of references and certificates."""
+        """Describes how hard the task is: references and certificates.
+
+        Args:
+            evaluation: Images of the trained network, and true images.
+
+        Returns:
+            Entries of `metrics.json`.
+        """
         dataset = self._dataset
         truth = evaluation.truth
         certificates = solvable.certify_dataset(dataset)
         summary = solvable.summarize_certificates(dataset, certificates)
-        first = certificates[1]
+        first_order = certificates[1]
         facts: dict[str, Any] = {"reference": dataset.reference_label}
         facts["references"] = score_references(dataset, truth)
         facts["certificate"] = summary
         facts["explained"] = solvable.explain_training(dataset)
-        facts["r2"] = score_certified(dataset, evaluation, first)
+        facts["r2"] = score_certified(dataset, evaluation, first_order)
         return facts
 
     def _write_preview(self, evaluation: Evaluation) -> None:
-        """Writes held-out images and outputs for the page of a sweep."""
+        """Writes a few true images and outputs for the page of a sweep.
+
+        They are held-out images, or ID images if none are held out.
+        """
         dataset = self._dataset
         subset = dataset.splits.is_ood
         if not subset.any():
@@ -229,7 +259,13 @@ class Monitor(keras.callbacks.Callback):
         analysis: RunAnalysis,
         with_layers: bool,
     ) -> None:
-        """Writes scores and embeddings as scalars; `with_layers` stages."""
+        """Writes numbers of an evaluation as scalars.
+
+        Args:
+            epoch: The number of epochs that are trained.
+            analysis: Results of the network as it is now.
+            with_layers: Whether numbers of stages are written, too.
+        """
         summaries = self._summaries
         summaries.write_scores(epoch, analysis.evaluation.tagged)
         summaries.write_embeddings(epoch, analysis.embeddings)
@@ -242,7 +278,14 @@ class Monitor(keras.callbacks.Callback):
 
 
 def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
-    """Returns what `metrics.json` says of outputs, stages and embeddings."""
+    """Collects the entries of outputs, stages and embeddings.
+
+    Args:
+        analysis: Results of the trained network.
+
+    Returns:
+        Entries of `metrics.json`.
+    """
     metrics: dict[str, Any] = dict(analysis.evaluation.scores)
     metrics["layers"] = analysis.layers.summary
     if analysis.nondifferentiable:
@@ -257,7 +300,14 @@ def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
 
 
 def _spread_epochs(epochs: int, count: int) -> set[int]:
-    """Chooses epochs whose outputs are kept; the network has the last ones."""
+    """Chooses epochs, evenly spread, whose outputs are kept.
+
+    The last one is left out: the trained network has its outputs.
+
+    Args:
+        epochs: The number of epochs of the training.
+        count: The number of epochs with outputs, the last one included.
+    """
     spread = set()
     for part in range(1, count):
         epoch = round(part * epochs / count)
@@ -266,15 +316,19 @@ def _spread_epochs(epochs: int, count: int) -> set[int]:
 
 
 def _is_due(done: int, every: int) -> bool:
+    """Checks whether `done` is a multiple of `every`, where 0 means never."""
     return every > 0 and done % every == 0
 
 
 def measure_factors(model: keras.Model) -> dict[str, dict[str, float]]:
-    """Returns what layers with a method `measure_factors` say of factors.
+    """Collects the numbers by factor that layers of a model report.
 
     Args:
-        model: A model; any of its layers may have the method
-            `measure_factors()`: a dictionary of numbers by factor.
+        model: A model; any of its layers may have a method
+            `measure_factors()` that returns numbers by name for each factor.
+
+    Returns:
+        Numbers by name for each factor; empty if no layer has the method.
     """
     numbers: dict[str, dict[str, float]] = {}
     for layer in model.layers:
@@ -296,10 +350,10 @@ class History:
         self.copy(folder)
 
     def copy(self, source: Path) -> None:
-        """Replaces the curves by the ones of a folder.
+        """Replaces the rows in memory by those of a folder.
 
         Args:
-            source: The folder with `history.csv`.
+            source: A folder; without `history.csv` there are no rows then.
         """
         self.rows: dict[int, dict[str, float]] = {}
         self._tags: Set[str] = frozenset()  # columns of the written file
@@ -312,7 +366,10 @@ class History:
             print(f"note: no curves from {path} ({error})", file=sys.stderr)
 
     def add(self, epoch: int, numbers: Mapping[str, float | None]) -> None:
-        """Adds the float32 numbers of TensorBoard, and drops later rows.
+        """Adds numbers of an epoch to the file, and drops rows of later epochs.
+
+        Later rows are of a training that was interrupted after its checkpoint.
+        Numbers are rounded to float32, as TensorBoard has them.
 
         Args:
             epoch: The number of epochs that are trained.
@@ -341,7 +398,10 @@ class History:
         self._write_rows()
 
     def _append_row(self, epoch: int) -> None:
-        """Appends, since to write all of a thousand rows takes seconds."""
+        """Appends the row of an epoch to the file.
+
+        To write a file of a thousand rows again in every epoch takes seconds.
+        """
         row = self.rows[epoch]
         cells = [str(epoch)]
         for tag in self._tags:
@@ -352,7 +412,8 @@ class History:
             file.write(f"{line}\n".encode())
 
     def _write_rows(self) -> None:
-        empty: dict[str, Any] = {}
+        """Writes all rows, with a column for each tag that any row has."""
+        empty: dict[str, Any] = {}  # a row without numbers
         for row in self.rows.values():
             empty |= dict.fromkeys(row)
         self._tags = empty.keys()
@@ -383,7 +444,11 @@ class RunSummaries:
             self._has_curves = bool(list_curves(dataset.space))
 
     def write_settings(self) -> None:
-        """Writes hyperparameters off their defaults, and errors to show."""
+        """Writes the settings of the run for TensorBoard's page HParams.
+
+        It has columns for settings (`SETTINGS`, and those that differ from
+        their defaults) and for the errors of `ANSWERS`.
+        """
         config = self._config
         defaults = RunConfig().identity()
         settings = {}
@@ -431,7 +496,7 @@ class RunSummaries:
         epoch: int,
         scores: Mapping[str, float | None],
     ) -> None:
-        """Writes scores, and the errors again as the answer, on top.
+        """Writes scores, and the errors twice, by their tags in `ANSWERS`, too.
 
         Args:
             epoch: The number of epochs that are trained.
@@ -482,7 +547,7 @@ class RunSummaries:
         self.write_scalars(epoch, numbers)
 
     def write_pictures(self, analysis: RunAnalysis) -> None:
-        """Writes samples, also as a file, and maps of the trained network.
+        """Draws the trained network for TensorBoard, and `samples.png`.
 
         Args:
             analysis: Results of the trained network.
@@ -506,7 +571,13 @@ class RunSummaries:
 
     @contextlib.contextmanager
     def _plot_cards(self, subject: str) -> Iterator[None]:
-        """Makes figures of the block fit TensorBoard's cards."""
+        """Makes figures of the block fit TensorBoard's cards.
+
+        An error in the block is a note (see `go_on_without_pictures`).
+
+        Args:
+            subject: What the figures show, for this note.
+        """
         last_epoch = self._config.training.epochs
         with (
             go_on_without_pictures(subject),
@@ -521,6 +592,7 @@ class RunSummaries:
         evaluation: Evaluation,
         subsets: Sequence[str],
     ) -> None:
+        """Draws the errors as a map and a curve, and images of each subset."""
         dataset = self._dataset
         if self._has_maps:
             landscape = pictures.picture_landscape(
@@ -534,7 +606,7 @@ class RunSummaries:
             curve = pictures.picture_error_curve(dataset, evaluation)
             write_figure("answer/curve", curve)
         for subset in subsets:
-            # Without a title, which the tag has; images are larger.
+            # Without a title, which the tag repeats, images are larger.
             samples = pictures.picture_samples(
                 dataset,
                 evaluation,
@@ -545,6 +617,7 @@ class RunSummaries:
             write_figure(f"answer/samples_{subset}", samples)
 
     def _plot_volumes(self, log_volume: Mapping[str, np.ndarray]) -> None:
+        """Draws log-volumes [n] by stage as maps, if the data have maps."""
         if not self._has_maps:
             return
         for stage, values in log_volume.items():
@@ -556,6 +629,7 @@ class RunSummaries:
         self,
         embeddings: Mapping[str, EmbeddingAnalysis],
     ) -> None:
+        """Draws the embedding of each factor."""
         for name, embedding in embeddings.items():
             factor = self._dataset.space[name]
             figures = pictures.picture_embedding(factor, embedding)
@@ -567,6 +641,7 @@ class RunSummaries:
         evaluation: Evaluation,
         subsets: Sequence[str],
     ) -> None:
+        """Writes `samples.png`, in which subsets lie one below the other."""
         samples = []
         for subset in subsets:
             title = f"{self._config.run_name}, {subset.upper()}"
@@ -589,13 +664,14 @@ class RunSummaries:
 
 @contextlib.contextmanager
 def go_on_without_pictures(subject: str) -> Iterator[None]:
-    """Makes a picture that fails a note: the numbers of a run are kept.
+    """Prints a note if pictures cannot be drawn, rather than stop the run.
 
     Args:
         subject: What the pictures show.
 
     Raises:
-        OSError, MemoryError: There is no room left, for numbers either.
+        OSError, MemoryError: If disk or memory are full, so that the numbers
+            of the run cannot be kept either.
     """
     try:
         yield
