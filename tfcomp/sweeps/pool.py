@@ -5,8 +5,8 @@ scheduler. Clusters that tfcomp starts speak through TLS: a port without it lets
 every other user of the machine run code as us. Their files are in a folder that
 only this user can enter, since Dask imports modules from its scratch folder.
 
-A task is bound to a free worker, and never waits on one that is busy. So when a
-worker dies, this counts for the task that ran on it, and for no other.
+A task is bound to a free worker, and never waits on one that is busy. So the
+death of a worker counts against the task that ran on it, and against no other.
 """
 
 from __future__ import annotations
@@ -46,11 +46,14 @@ from tfcomp.sweeps.worker_task import (
 if TYPE_CHECKING:
     from distributed import Client, Future, Security
 
-MAX_DEATHS = 4  # of workers that ran a task, which then has failed
-MAX_JOB_DEATHS = 11  # a trial may outlive several jobs
+# A task has failed after this number of its workers has died. Jobs also end by
+# their time limit, so that a trial may outlive several.
+MAX_DEATHS = 4
+MAX_JOB_DEATHS = 11
 POLL_SECONDS = 1.0  # between looks for workers that died
 SCALE_SECONDS = 30.0  # between looks for jobs that ended
 CONNECT_SECONDS = 5
+# Variables that Dask sets for its workers.
 THREAD_VARIABLES = (
     "MALLOC_TRIM_THRESHOLD_",
     "OMP_NUM_THREADS",
@@ -79,12 +82,13 @@ def open_pool(
     """Opens workers for a block.
 
     Args:
-        options: The flags that say where they are, and how many.
+        options: The flags that say where they are, and their number: workers of
+            a running scheduler, jobs of a cluster, or processes here.
         folder: The folder of the sweep, for the output of jobs.
 
     Raises:
-        ConfigError: Flags do not fit this machine, or no scheduler answers.
-        RunError: No worker can be started.
+        ConfigError: If flags do not fit this machine, or no scheduler answers.
+        RunError: If no worker can be started.
     """
     _silence_dask()
     if options.scheduler:
@@ -120,7 +124,7 @@ def connect(address: str) -> Client:
         address: As `tcp://host:8786`.
 
     Raises:
-        ConfigError: No scheduler answers there.
+        ConfigError: If no scheduler answers there.
     """
     from distributed import Client
 
@@ -141,20 +145,22 @@ def start_local_cluster(num_workers: int) -> Iterator[Client]:
         num_workers: The number of trials at a time.
 
     Raises:
-        RunError: No worker can be started.
+        RunError: If no worker can be started.
     """
     import dask
     from distributed import LocalCluster
 
-    # By default a worker that has not come back after 15 s is given up, also
-    # while it is about to start on a busy machine.
+    # By default Dask gives up a worker that is away for 15 s, even if it is
+    # only slow to start on a busy machine.
     patience = {"distributed.deploy.lost-worker-timeout": "100000 h"}
     with make_private_folder() as private, dask.config.set(patience):
         make_cluster = functools.partial(
             LocalCluster,
             n_workers=num_workers,
             threads_per_worker=1,
-            memory_limit=0,  # it would count workers, not tasks
+            # No limit: Dask would derive it from the number of workers, not
+            # from the need of tasks.
+            memory_limit=0,
             dashboard_address="127.0.0.1:0",  # any free port
             scheduler_kwargs={"dashboard": False},
             env={"TMPDIR": str(private)},
@@ -176,8 +182,8 @@ def start_job_cluster(
             jobs is written to `logs/jobs` in it.
 
     Raises:
-        ConfigError: dask-jobqueue or the programs of SLURM are missing.
-        RunError: A job is refused, or none has started in time.
+        ConfigError: If dask-jobqueue or the programs of SLURM are missing.
+        RunError: If a job is refused, or none has started in time.
     """
     cluster_class = import_slurm()
     with make_private_folder(make_folder(folder)) as private:
@@ -199,7 +205,7 @@ def import_slurm() -> Any:
     """Imports the cluster of dask-jobqueue whose workers are jobs of SLURM.
 
     Raises:
-        ConfigError: dask-jobqueue or the programs of SLURM are missing.
+        ConfigError: If dask-jobqueue or the programs of SLURM are missing.
     """
     if importlib.util.find_spec("dask_jobqueue") is None:
         rule = "needs dask-jobqueue: pip install 'tfcomp[cluster]'"
@@ -227,8 +233,8 @@ def describe_job(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
     """
     import dask
 
-    own = dask.config.get("jobqueue.slurm.job-extra-directives", [])
-    directives = list(own or [])
+    user_directives = dask.config.get("jobqueue.slurm.job-extra-directives", [])
+    directives = list(user_directives or [])
     if options.job_gpus:
         directives.append(f"--gres=gpu:{options.job_gpus}")
     settings = dask.config.serialize(SETTINGS)
@@ -241,7 +247,7 @@ def describe_job(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
         "job_extra_directives": directives,
         "processes": 1,
         "job_name": "tfcomp",
-        # Without a shell between, the signal that ends the job reaches Dask.
+        # `exec` replaces the shell: the signal that ends a job reaches Dask.
         "python": f"exec env DASK_INTERNAL_INHERIT_CONFIG={settings} {python}",
         # One task at a time, whose memory SLURM limits.
         "worker_extra_args": [
@@ -254,7 +260,11 @@ def describe_job(options: SchedulerOptions, folder: Path) -> dict[str, Any]:
 
 
 def _write_keys(folder: Path) -> Security:
-    """Makes keys for one cluster, which its jobs read in a folder."""
+    """Writes the keys of one cluster into a folder, where its jobs read them.
+
+    Returns:
+        The keys, with paths of files in place of their contents.
+    """
     from distributed import Security
 
     # dask-jobqueue would write them itself, and remove them too late.
@@ -267,7 +277,11 @@ def _write_keys(folder: Path) -> Security:
 
 
 def _submit_jobs(client: Client, options: SchedulerOptions, logs: str) -> None:
-    """Submits all jobs, and waits for the first worker."""
+    """Submits all jobs, and waits for the first worker.
+
+    Raises:
+        RunError: If a job is refused, or none has started in time.
+    """
 
     async def submit() -> None:
         client.cluster.scale(jobs=options.workers)
@@ -290,7 +304,19 @@ def _submit_jobs(client: Client, options: SchedulerOptions, logs: str) -> None:
 def _open_cluster(
     make_cluster: Callable[..., Any], private: Path
 ) -> Iterator[Client]:
-    """Opens a cluster with its files in a folder, and its client."""
+    """Opens a cluster for a block.
+
+    Args:
+        make_cluster: Starts the cluster.
+        private: The folder of the cluster's files, which only this user can
+            enter.
+
+    Yields:
+        The client of the cluster.
+
+    Raises:
+        RunError: If no worker can be started.
+    """
     import dask
     from distributed import Client
 
@@ -311,7 +337,7 @@ def _open_cluster(
 
 
 def _make_error(problem: str, error: Exception) -> RunError:
-    """Makes an error of one line."""
+    """Makes an error of one line, whatever line ends its reason has."""
     return RunError(" ".join([f"{problem}:", *str(error).split()]))
 
 
@@ -330,24 +356,28 @@ def _silence_dask() -> None:
 
 @contextlib.contextmanager
 def _hold_back_interrupts() -> Iterator[None]:
-    """Lets workers, which start in the block, ignore Ctrl-C."""
-    # Started later, this helper of multiprocessing would let them through.
+    """Makes workers that start in the block ignore Ctrl-C.
+
+    A process inherits the signals that are blocked when it starts.
+    """
+    # This helper of multiprocessing unblocks the signal when it starts. So it
+    # is started before.
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    outer_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, outer_mask)
 
 
 def _close(cluster: Any) -> None:
-    """Stops the workers; those that do not listen die with this process."""
+    """Stops the workers; a worker that does not end dies with this process."""
     from distributed import Status
 
     try:
         cluster.close(timeout=60)
     except (AssertionError, TimeoutError):
-        # Dask misses a job that was refused, when all else is closed.
+        # All is closed, but Dask waits for a job that was refused.
         cluster.status = Status.closed
 
 
@@ -355,7 +385,7 @@ def list_workers(client: Client) -> list[str]:
     """Lists the addresses of all workers.
 
     Raises:
-        RunError: The scheduler does not answer any more.
+        RunError: If the scheduler does not answer any more.
     """
     try:
         return list(client.nthreads())
@@ -372,11 +402,11 @@ class Outcome(NamedTuple):
 
 
 class _Started(NamedTuple):
-    """A task on a worker."""
+    """A task that was started on a worker."""
 
     task: Task
     future: Future
-    start: float
+    start: float  # in seconds, by `time.monotonic`
 
 
 @dataclass
@@ -396,7 +426,7 @@ class Pool:
             tasks: With unique names. If the iterator is closed, they stop.
 
         Raises:
-            RunError: The scheduler is gone.
+            RunError: If the scheduler is gone.
         """
         waiting = deque(tasks)
         running: dict[str, _Started] = {}  # by the address of the worker
@@ -410,12 +440,13 @@ class Pool:
                     started = running.pop(address)
                     task = started.task
                     reason = self._find_reason(started, address, deaths)
-                    if reason is None:
+                    if reason is None:  # it runs again, before all others
                         waiting.appendleft(task)
                         continue
                     seconds = time.monotonic() - started.start
                     outcomes.append(Outcome(task.name, reason, seconds))
-                # The receiver writes tables while tasks run on all workers.
+                # The caller writes tables at each outcome: all workers are
+                # busy meanwhile.
                 self._start_tasks(waiting, running)
                 yield from outcomes
         finally:
@@ -427,7 +458,13 @@ class Pool:
         waiting: deque[Task],
         running: dict[str, _Started],
     ) -> None:
-        """Starts a task on each free worker; ends jobs without a task."""
+        """Starts a task on each free worker; ends jobs without a task.
+
+        Args:
+            waiting: Tasks to start; started ones are removed.
+            running: Started tasks by the address of their worker; newly started
+                ones are added.
+        """
         addresses = list_workers(self.client)
         free = [address for address in addresses if address not in running]
         while waiting and free:
@@ -438,6 +475,7 @@ class Pool:
 
         if free:  # an idle job should not hold its cores until the end
             self.client.retire_workers(free)
+        # Jobs that ended by their time limit are submitted again.
         now = time.monotonic()
         if waiting and now - self._last_scaled > SCALE_SECONDS:
             self._last_scaled = now
@@ -461,8 +499,9 @@ class Pool:
         return ended
 
     def _submit(self, task: Task, address: str) -> _Started:
-        """Starts a task on a worker."""
+        """Starts a task on the worker of an address."""
         threads = self.threads
+        # A task may profit from fewer threads, unless the user sets them.
         if task.max_threads and not self.options.threads:
             threads = min(threads or task.max_threads, task.max_threads)
         setup = Setup(
@@ -477,7 +516,7 @@ class Pool:
             run_task,
             task,
             setup,
-            pure=False,
+            pure=False,  # an equal call is run again
             workers=[address],
         )
         return _Started(task, future, time.monotonic())
@@ -488,7 +527,18 @@ class Pool:
         address: str,
         deaths: Counter[str],
     ) -> str | None:
-        """Returns why a task failed, "" if it did not, None to run it again."""
+        """Finds out how a task ended.
+
+        Args:
+            started: The task, which has ended or lost its worker.
+            address: The worker.
+            deaths: Numbers of workers that died, by the name of their task;
+                this one is added.
+
+        Returns:
+            The reason of its failure; an empty text if it succeeded; None if
+            it is to run again.
+        """
         from distributed import KilledWorker
 
         name = started.task.name
@@ -508,7 +558,7 @@ class Pool:
 
         # The worker is gone, or the scheduler has lost the task with it.
         deaths[name] += 1
-        most = MAX_JOB_DEATHS if self.options.cluster else MAX_DEATHS
-        if deaths[name] < most:
+        max_deaths = MAX_JOB_DEATHS if self.options.cluster else MAX_DEATHS
+        if deaths[name] < max_deaths:
             return None
-        return f"its worker died {most} times (see its log)"
+        return f"its worker died {max_deaths} times (see its log)"

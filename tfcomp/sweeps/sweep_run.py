@@ -1,7 +1,8 @@
 """A sweep: its trials, their calls, its tables; how missing trials are run.
 
 The files in the folder of a sweep are listed in docs/sweeps.md. Threshold
-searches run as sweeps do: both are a `Workload`.
+searches run in the same way as sweeps: both are a `Workload`, whose items are
+trials or searches.
 """
 
 from __future__ import annotations
@@ -32,20 +33,31 @@ from tfcomp.sweeps.scheduler_options import SchedulerOptions
 from tfcomp.sweeps.worker_task import Task, TaskFunction, run_trial
 
 FAILURE = ".failure"  # ends the name of a file with the reason of a failure
-PAUSE = 20  # between writes of the tables, in times of a write
+# Between two writes of the tables lies this number of times the duration of a
+# write, so that a sweep spends 5 % of its time on tables.
+PAUSE = 20
 MAX_DRAWN = 40  # settings that a figure can tell apart
 
 
 @dataclass(frozen=True)
 class Workload(ABC):
-    """The tasks of one command in one folder, one for each item."""
+    """The tasks of one command in one folder, one for each item.
+
+    Attributes:
+        folder: Where all results are written.
+        items: Each has a unique `name` and a method `describe`.
+        flags: The text of a flagfile that repeats the command.
+        kind: The name of the work in messages, as "sweep".
+        noun: The name of its items in the plural, as "trials".
+        flags_name: The name of the flagfile in the folder.
+    """
 
     folder: Path
-    items: Sequence[Any]  # each has a unique `name` and a method `describe`
-    flags: str  # the resolved ones, a flagfile that repeats the command
-    kind: ClassVar[str]  # the work, for messages
-    noun: ClassVar[str]  # the items, in the plural
-    flags_name: ClassVar[str]  # of the file with the flags
+    items: Sequence[Any]
+    flags: str
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+    flags_name: ClassVar[str]
 
     @abstractmethod
     def is_finished(self, item: Any) -> bool:
@@ -57,13 +69,14 @@ class Workload(ABC):
 
     @abstractmethod
     def make_call(self, item: Any) -> tuple[RunConfig, TaskFunction, list[str]]:
-        """Makes the call for a worker.
+        """Makes the call by which a worker runs an item.
 
         Args:
             item: One of `items`.
 
         Returns:
-            A run like the item's, and a function with its arguments.
+            A run of the item, which decides the plugins and threads of the
+            worker; the function; and its arguments.
         """
 
     @abstractmethod
@@ -83,7 +96,7 @@ class Workload(ABC):
         return [item for item in self.items if not self.is_finished(item)]
 
     def describe_result(self, item: Any) -> str:
-        """Describes an item that has ended in one line.
+        """Describes, in one line, an item that has ended.
 
         Args:
             item: One of `items`.
@@ -102,8 +115,8 @@ def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
         A line for each item that failed.
 
     Raises:
-        ConfigError: The flags do not fit this machine.
-        RunError: Another command works in the folder, or no worker starts.
+        ConfigError: If the flags do not fit this machine.
+        RunError: If another command works in the folder, or no worker starts.
     """
     if (work.folder / FLAGS_FILE).exists():
         rule = f"--run_name must name a sweep, {work.folder} is a single run"
@@ -119,7 +132,7 @@ def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
     with contextlib.ExitStack() as locks:
         with opened as pool:
             files.make_folder(logs)
-            if not options.shard:  # parts run at the same time
+            if not options.shard:  # shards run at the same time
                 locks.enter_context(lock_folder(work.folder))
             files.write_text(work.folder / work.flags_name, work.flags)
             for name in names:
@@ -127,9 +140,9 @@ def run_missing(work: Workload, options: SchedulerOptions) -> list[str]:
             try:
                 if pool is not None:
                     _run_items(work, names, pool, failures)
-            finally:  # also if it is told to stop
+            finally:  # also after Ctrl-C and other requests to stop
                 _write_tables(work)
-        # Without workers, for which others may wait.
+        # The pool is closed before: other commands may wait for its workers.
         with lock_folder(logs, wait=True):
             work.write_reports()
 
@@ -146,8 +159,16 @@ def _run_items(
     pool: Pool,
     failures: dict[str, str],
 ) -> None:
-    """Runs the missing ones of some items, and notes which of them fail."""
-    # Looked for again: from now on the folder is locked.
+    """Runs the items of these names that are missing.
+
+    Args:
+        work: All items.
+        names: The names of the items of this shard.
+        pool: The workers.
+        failures: Reasons by name, to which items that fail are added.
+    """
+    # Listed again, since another command may have finished items before the
+    # folder was locked.
     items = {}
     for item in work.list_missing():
         if item.name in names:
@@ -158,7 +179,7 @@ def _run_items(
 
     tasks = [_make_task(work, item) for item in items.values()]
     start = time.monotonic()
-    due = start  # when tables are written again
+    tables_due = start
     for number, (name, reason, seconds) in enumerate(pool.run(tasks), 1):
         item = items[name]
         if not reason and not work.is_finished(item):
@@ -171,18 +192,30 @@ def _run_items(
             files.write_text(logs / f"{name}{FAILURE}", reason)
 
         now = time.monotonic()
-        passed = now - start
-        left = passed / number * (len(items) - number)
-        rest = f"about {format_seconds(left)} left"
-        if number == len(items):
-            rest = f"all in {format_seconds(passed)}"
-        print(f"{line}  ({rest})", flush=True)
-        if now >= due:
+        progress = _describe_progress(number, len(items), now - start)
+        print(f"{line}  ({progress})", flush=True)
+        if now >= tables_due:
             _write_tables(work)
-            due = time.monotonic() + PAUSE * (time.monotonic() - now)
+            duration = time.monotonic() - now
+            tables_due = time.monotonic() + PAUSE * duration
+
+
+def _describe_progress(num_ended: int, num_items: int, passed: float) -> str:
+    """Describes the time that is left, or at the end the time of all items.
+
+    Args:
+        num_ended: The number of items that have ended, at least 1.
+        num_items: The number of all items.
+        passed: Seconds since the first item was started.
+    """
+    if num_ended == num_items:
+        return f"all in {format_seconds(passed)}"
+    left = passed / num_ended * (num_items - num_ended)
+    return f"about {format_seconds(left)} left"
 
 
 def _make_task(work: Workload, item: Any) -> Task:
+    """Makes the task of an item, which writes its output to a log."""
     config, function, arguments = work.make_call(item)
     return Task(
         name=item.name,
@@ -196,10 +229,10 @@ def _make_task(work: Workload, item: Any) -> Task:
 
 
 def _write_tables(work: Workload) -> None:
-    """Writes what is finished, in turn with other shards.
+    """Writes the tables of all items that are finished.
 
-    A shard reads and writes under one lock, so that the last one to write has
-    the results of all.
+    Shards take turns: each reads results and writes tables under one lock, so
+    that the tables of the last one have the results of all.
     """
     logs = work.folder / "logs"
     with lock_folder(logs, wait=True):
@@ -210,7 +243,7 @@ def _write_tables(work: Workload) -> None:
 
 
 def format_seconds(seconds: float) -> str:
-    """Formats a duration as `48 s`, `12 min` or `3.5 h`."""
+    """Formats a duration in seconds as `48 s`, `12 min` or `3.5 h`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     if seconds < 100 * 60:
@@ -220,7 +253,12 @@ def format_seconds(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Sweep(Workload):
-    """The trials of a sweep, in the order of the grid."""
+    """The trials of a sweep, in the order of the grid.
+
+    Attributes:
+        items: The trials.
+        settings: The flags of a sweep beside its runs and workers.
+    """
 
     kind = "sweep"
     noun = "trials"
@@ -246,6 +284,9 @@ class Sweep(Workload):
 
         Args:
             trial: One of `items`.
+
+        Returns:
+            The run of the trial, `run_trial`, and its arguments.
         """
         arguments = run_flags.list_flag_lines(trial.config)
         if self.settings.measure:
@@ -266,6 +307,11 @@ class Sweep(Workload):
         trial: grid.Trial,
         failures: Mapping[str, str],
     ) -> dict[str, Any]:
+        """Makes the row of a trial in `trials.csv`.
+
+        Its status is `failed`, `finished`, `damaged` (it has files that cannot
+        be read) or `missing`.
+        """
         run, reasons = grid.read_result(trial)
         status = "missing"
         if trial.name in failures:
@@ -282,7 +328,8 @@ class Sweep(Workload):
             "seed": trial.seed,
         }
         for name, score in grid.list_scores(run).items():
-            if score == score:  # no NaN
+            is_nan = score != score
+            if not is_nan:
                 row[name] = score
         return row
 
@@ -291,7 +338,8 @@ class Sweep(Workload):
         # A late import: an interrupted command should not wait for it.
         from tfcomp.sweeps import sweep_page
 
-        # Until they are complete, reports can be wrong.
+        # Old reports go first: until all are written they would not fit the
+        # new tables.
         files.remove(self.folder / sweep_page.PAGE)
         files.remove(self.folder / "figures")
         numbers = sweep_page.compute_numbers(
@@ -307,7 +355,8 @@ class Sweep(Workload):
             else:
                 path.unlink(missing_ok=True)
         sweep_page.write_experiment(self.folder, self.items, numbers.paths)
-        if len({str(trial.setting) for trial in self.items}) > MAX_DRAWN:
+        settings = {str(trial.setting) for trial in self.items}
+        if len(settings) > MAX_DRAWN:
             print(f"no figures of more than {MAX_DRAWN} settings")
         elif numbers.runs:
             sweep_page.write_page(self.folder, numbers)
@@ -332,7 +381,7 @@ def make_sweep(values: dict[str, Any]) -> Sweep:
         values: Parsed flags of `define_flags`.
 
     Raises:
-        ConfigError: A combination of the grid breaks a rule.
+        ConfigError: If a combination of the grid breaks a rule.
     """
     settings = grid.SweepSettings.from_flags(values)
     config = make_config(values)
