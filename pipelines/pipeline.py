@@ -4,10 +4,15 @@
         -> (blessed?) -> infra_validator -> pusher
                          trainer -> report
 
-The SDK copies the body of a component into a process of its own, so each
-imports its module of `pipelines.steps`, which does the work. `profile` is the
-profile as JSON; `work_dir` is a folder that outlives this run of the pipeline,
-or empty. Importing this runs nothing and needs no cluster.
+A candidate is *blessed* if the evaluator allows to push it. Steps pass files as
+artifacts, which the SDK stores; the types `dsl.Output` and `dsl.Input` make
+them arguments with a `path`.
+
+The SDK copies the source of a component into a process of its own, so each
+imports its module of `pipelines.steps`, which does the work. `profile` is a
+`pipelines.profile.Profile` as JSON: the sweeps to run, and the model to push.
+`work_dir` is a folder that outlives this run of the pipeline, or empty.
+Importing this module runs nothing and needs no cluster.
 """
 
 import functools
@@ -130,7 +135,10 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
 
     Args:
         profile: The profile as JSON, the default of the parameter `profile`.
-        base_image: The image of all steps.
+        base_image: The container image of all steps.
+
+    Returns:
+        A function that the SDK compiles or runs.
     """
 
     @dsl.pipeline(name="tfcomp", description="From examples to a pushed model.")
@@ -165,6 +173,7 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         )
         evaluation = evaluated.outputs["evaluation"]
 
+        # The SDK records the comparison with True, and evaluates it later.
         with dsl.If(evaluated.outputs["Output"] == True, "blessed"):  # noqa: E712
             called = infra_validator(
                 profile=profile, runs=runs, evaluation=evaluation
@@ -182,8 +191,9 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
         training = [generated, validated, trained, reported]
         release = [evaluated, called, pushed]
         for step in training + release:
-            # The SDK's cache compares inputs alone. Steps also look at
-            # datasets, finished trials and pushed models: they repeat no work.
+            # The SDK's cache compares only inputs. Steps also depend on
+            # datasets, finished trials and pushed models, which they look up
+            # themselves, so that they repeat no work.
             step.set_caching_options(False)
             step.set_container_image(base_image)
 

@@ -54,15 +54,18 @@ if TYPE_CHECKING:
 FLAGS = {
     "materialize": (False, "Write the examples to --examples_dir, no run."),
 }
-WIDTH = 80  # characters of a line
-MARGIN = 14  # characters before a fact
-LABEL = 20  # characters before the first score
-# Scores of the table, and how they are named and formatted.
+# The report in a terminal, in characters: a line, the title of a fact, and the
+# label of a score.
+WIDTH = 80
+MARGIN = 14
+LABEL = 20
+# Scores of the table with their labels and formats.
 ROWS = {
     "relative_mse": ("relative MSE", "{:.2g}".format),
     "r2": ("R²", "{:.3g}".format),
     "position_accuracy": ("peaks within 1 px", notes.format_share),
 }
+# Subsets of the table with their titles.
 COLUMNS = {
     "id": "trained",
     "ood": "held out",
@@ -76,9 +79,15 @@ COLUMNS = {
 def train(settings: dict[str, Any]) -> int:
     """Trains and prints the scores, or writes the examples of a run.
 
+    Args:
+        settings: The flags of `define_flags`.
+
+    Returns:
+        The exit status.
+
     Raises:
-        ConfigError: Settings contradict each other or exceed this machine.
-        RunError: The run folder cannot be used, or training diverges.
+        ConfigError: If settings contradict each other or exceed this machine.
+        RunError: If the run folder cannot be used, or training diverges.
     """
     writes_examples = settings.pop("materialize")
     config = make_config(settings)
@@ -94,7 +103,14 @@ def train(settings: dict[str, Any]) -> int:
 
 
 def write_examples(config: RunConfig) -> int:
-    """Writes the examples of a run to disk unless they are there."""
+    """Writes the examples of a run to disk unless they are there.
+
+    Args:
+        config: The run, with the folder `examples_dir`.
+
+    Returns:
+        The exit status.
+    """
     check_folder("examples_dir", config.data.examples_dir)
     dataset = check_config(config)
     notes.print_notes(dataset)
@@ -106,15 +122,15 @@ def write_examples(config: RunConfig) -> int:
 
 
 def describe_run(*flagfiles: str, **settings: Any) -> RunConfig:
-    """Describes a run by flags of `tfcomp train`.
+    """Makes the configuration of a run from flags of `tfcomp train`.
 
     Args:
         *flagfiles: As `--flagfile`: paths, or names of shipped ones (`donut`).
         **settings: Flags that override them, as `depth=2`.
 
     Raises:
-        ConfigError: A value breaks its rule.
-        RunError: A flag or a file does not exist.
+        ConfigError: If a value breaks its rule.
+        RunError: If a flag or a file does not exist.
 
     Example:
         >>> config = tfcomp.describe_run("donut", depth=2, run_name="shallow")
@@ -134,11 +150,12 @@ def train_run(
     Args:
         config: The result of `describe_run`, or the name or path of a
             flagfile, as in `tfcomp.train_run("smoke", depth=2)`.
-        **settings: Flags that override them.
+        *flagfiles: More flagfiles; none beside a result of `describe_run`.
+        **settings: Flags that override them; none beside such a result.
 
     Raises:
-        ConfigError: Settings contradict each other or exceed this machine.
-        RunError: The run folder cannot be used, or training diverges.
+        ConfigError: If settings contradict each other or exceed this machine.
+        RunError: If the run folder cannot be used, or training diverges.
     """
     if not isinstance(config, RunConfig):
         config = describe_run(config, *flagfiles, **settings)
@@ -152,7 +169,7 @@ def train_run(
 def format_arguments(
     flagfiles: Sequence[str], settings: Mapping[str, Any]
 ) -> list[str]:
-    """Returns the words of a command line, from arguments of Python.
+    """Turns arguments of Python into the words of a command line.
 
     Args:
         flagfiles: Paths, or names of shipped ones.
@@ -165,14 +182,17 @@ def format_arguments(
 
 
 def check_run(config: RunConfig) -> Dataset:
-    """Returns the dataset of a run that can be trained, and prints notes.
+    """Checks that a run can be trained, and prints notes on its data.
 
     Args:
         config: The run.
 
+    Returns:
+        The dataset of the run.
+
     Raises:
-        ConfigError: Settings contradict each other or exceed this machine.
-        RunError: The run folder cannot be used.
+        ConfigError: If settings contradict each other or exceed this machine.
+        RunError: If the run folder cannot be used.
     """
     check_run_folders(config.to_flags())
     dataset = check_config(config)
@@ -194,8 +214,8 @@ def run_training(
         The content of its `metrics.json`.
 
     Raises:
-        ConfigError: Settings contradict each other or exceed this machine.
-        RunError: The run folder cannot be used, or training diverges.
+        ConfigError: If settings contradict each other or exceed this machine.
+        RunError: If the run folder cannot be used, or training diverges.
     """
     dataset = dataset or check_run(config)
     finished = find_finished(config)
@@ -217,7 +237,10 @@ def format_report(
     dataset: Dataset,
     metrics: Mapping[str, Any],
 ) -> str:
-    """Formats scores of trained and held-out images, facts, and a sentence.
+    """Formats what `tfcomp train` prints at its end.
+
+    These are a table of scores, facts about data and model with the places of
+    files, and a sentence that says what the scores mean.
 
     Args:
         config: The run.
@@ -243,7 +266,10 @@ def format_report(
 
 
 def _format_scores(metrics: Mapping[str, Any]) -> str:
-    """Formats a table with a row for each score, a column for each subset."""
+    """Formats a table with a row for each score, a column for each subset.
+
+    Scores that no subset has are left out.
+    """
     from tfcomp.metrics.registry import USER_METRICS
 
     subsets = select_scores(metrics)
@@ -258,10 +284,10 @@ def _format_scores(metrics: Mapping[str, Any]) -> str:
         widths[subset] = max(11, len(title) + 2)
         lines[0] += title.rjust(widths[subset])
     for name, (label, format_number) in rows.items():
-        line = label.ljust(LABEL)
         values = [scores.get(name) for scores in subsets.values()]
         if all(value is None for value in values):
             continue
+        line = label.ljust(LABEL)
         for width, value in zip(widths.values(), values, strict=True):
             text = "-"
             if value is not None:
@@ -272,7 +298,12 @@ def _format_scores(metrics: Mapping[str, Any]) -> str:
 
 
 def _list_facts(dataset: Dataset, metrics: Mapping[str, Any]) -> dict[str, str]:
-    """Returns facts about data and model by title; some are empty."""
+    """Returns facts about data and model by title, empty if they do not apply.
+
+    Args:
+        dataset: The data of a run.
+        metrics: The content of its `metrics.json`.
+    """
     identifiable = notes.describe_identifiable(
         dataset.space.names,
         metrics.get("certificate", {}),
@@ -289,13 +320,14 @@ def _list_facts(dataset: Dataset, metrics: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _list_places(config: RunConfig) -> dict[str, str]:
-    """Returns what the run has written by title, and commands to look."""
+    """Returns what a run has written, and commands to look at it, by title."""
     run = shlex.quote(config.run_dir)
     logs = shlex.quote(config.log_dir)
     places = {"run": f"{config.run_dir} (all numbers: metrics.json)"}
     if config.export:
         places["saved model"] = config.export_path
-        if not list_versions(config.export_path):  # of a run ended without
+        # A run that was finished without `--export` has none.
+        if not list_versions(config.export_path):
             export = f"tfcomp export --run={run}"
             places["saved model"] = f"none; write one by {export}"
     places["look"] = f"tfcomp analyze {run}; tensorboard --logdir {logs}"
@@ -303,7 +335,12 @@ def _list_places(config: RunConfig) -> dict[str, str]:
 
 
 def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
-    """Describes the axes of hard rendering; empty for other models."""
+    """Describes axes of hard rendering, as `x: columns (9 times the other)`.
+
+    Args:
+        embeddings: Numbers of embeddings by factor; other models have
+            no `ratio`, so that the text is empty.
+    """
     axes = []
     for factor, numbers in embeddings.items():
         if numbers.get("ratio") is None:
@@ -318,7 +355,12 @@ def _describe_axes(embeddings: dict[str, dict[str, float | None]]) -> str:
 
 
 def _describe_channels(channels: dict[str, dict[str, float]]) -> str:
-    """Describes what factors do, as `shape: size, template; x: x`."""
+    """Describes what factors do, as `shape: size, template; x: x`.
+
+    Args:
+        channels: By factor, the spread of each pose term that it moves (see
+            `tfcomp.contrib.acting`); empty for other models.
+    """
     lines = []
     for factor, terms in channels.items():
         lines.append(f"{factor}: {', '.join(terms) or 'nothing'}")
