@@ -190,11 +190,18 @@ def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:
 
         training = [generated, validated, trained, reported]
         release = [evaluated, called, pushed]
-        for step in training + release:
-            # The SDK's cache compares only inputs. Steps also depend on
-            # datasets, finished trials and pushed models, which they look up
-            # themselves, so that they repeat no work.
-            step.set_caching_options(False)
-            step.set_container_image(base_image)
+        _set_options(training + release, base_image)
 
     return pipeline
+
+
+def _set_options(steps: list[dsl.PipelineTask], base_image: str) -> None:
+    """Sets the image of steps, and turns the SDK's cache off.
+
+    The cache compares only inputs. Steps also depend on datasets, finished
+    trials and pushed models, which they look up themselves, so that they repeat
+    no work.
+    """
+    for step in steps:
+        step.set_caching_options(False)
+        step.set_container_image(base_image)

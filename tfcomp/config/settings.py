@@ -28,8 +28,8 @@ CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 NO_CONTROLS = "text without control characters"
-# The largest number of commas in a path that `split_paths` keeps whole: it asks
-# the file system about each number.
+# The largest number of commas in a path that `split_paths` does not split: it
+# asks the file system about each number.
 MAX_COMMAS = 8
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}

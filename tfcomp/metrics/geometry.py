@@ -261,8 +261,8 @@ def compute_gradient_metrics(
     """Computes metric tensors by differences, as the published code.
 
     Differences per step on the grid are central, and one-sided at the border.
-    For bumps of sigma 1 their squared length is .63 times that of the
-    derivative inside the grid, and 1.24 times at the border.
+    For bumps of sigma 1 their squared length, divided by the derivative's, is
+    .63 inside the grid and 1.24 at the border.
 
     Args:
         activations: One stage over a complete grid, the last factor fastest,

@@ -443,7 +443,7 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def tuning(self) -> dict[str, Tuning]:
-        """Tuning of the units of every stage; empty without a whole grid."""
+        """Tuning of the units of every stage; empty for an incomplete grid."""
         if not self.splits.is_complete:
             return {}
         compute = functools.partial(
@@ -454,7 +454,7 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def gradient_metrics(self) -> Arrays:
-        """Metric tensors by differences; empty without a whole grid."""
+        """Metric tensors by differences; empty for an incomplete grid."""
         if not self.splits.is_complete:
             return {}
         compute = functools.partial(
@@ -512,10 +512,13 @@ class RunAnalysis(OutputAnalysis):
         return self._reduce_stages(select)
 
     def compare_gap(self, curve: Curve) -> dict[str, Scores]:
-        """Divides steps and angles in a gap by those outside, by stage.
+        """Compares steps and angles of a curve in a gap with those outside.
 
         Args:
             curve: A line through the grid whose held-out part is the gap.
+
+        Returns:
+            By stage, ratios of numbers in the gap to numbers outside.
         """
         points = self.splits.grid[curve.rows]
         stages = dict(self.traced.read_stages(points))
@@ -534,7 +537,7 @@ class RunAnalysis(OutputAnalysis):
 def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     """Adds the metrics of a finished run to its `metrics.json`.
 
-    A run that has those of this version of the code is left as it is.
+    A run whose metrics are of this version of the code is left as it is.
 
     Args:
         path: The run folder.

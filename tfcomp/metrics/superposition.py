@@ -145,15 +145,8 @@ def compute_superposition(
     for images in targets:
         images = np.asarray(images, np.float64)
         image_sets.append(images)
-        r2 = {}
-        for name in PREDICTORS:
-            r2[name] = np.full(num_ood, np.nan)
-        target_scores = SuperpositionScores(
-            r2=r2,
-            is_blank=find_blank(images, id_outputs),
-            distance=distance,
-        )
-        scores.append(target_scores)
+        is_blank = find_blank(images, id_outputs)
+        scores.append(_make_scores(is_blank, distance))
 
     for i, point in enumerate(ood_index):
         offsets = compute_offsets(id_index, point, space)  # [n_id, F]
@@ -173,6 +166,18 @@ def compute_superposition(
                 values = target_scores.r2[name]
                 values[i] = explain(images[i])
     return scores
+
+
+def _make_scores(is_blank: Array, distance: Array) -> SuperpositionScores:
+    """Makes scores whose R^2 is NaN at every OOD point, to be filled in."""
+    r2 = {}
+    for name in PREDICTORS:
+        r2[name] = np.full(len(distance), np.nan)
+    return SuperpositionScores(
+        r2=r2,
+        is_blank=is_blank,
+        distance=distance,
+    )
 
 
 def _make_predictors(

@@ -48,7 +48,7 @@ def _nearest_level(values: KerasTensor, factor: Factor) -> KerasTensor:
         factor: A factor with levels.
 
     Returns:
-        Indices as floats, in the shape of `values`; the lower one in the
+        Indices as floats, in the shape of `values`; the lower index in the
         middle between two levels.
     """
     if factor.periodic:

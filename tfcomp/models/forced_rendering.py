@@ -21,7 +21,7 @@ MOST_ROWS = 1024
 LENGTH_FLOOR = 1e-6
 # Rows whose largest coefficient is below it have no distribution: entropy 0.
 _COEFFICIENT_FLOOR = 1e-30
-# Squared norms below it get no gradient: that of the square root is infinite
+# Squared norms below it get no gradient: the square root has an infinite one
 # at 0.
 _SQUARED_NORM_FLOOR = 1e-12
 # Arguments of `LowRankEmbedding`.

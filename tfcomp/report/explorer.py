@@ -136,7 +136,7 @@ def collect(analyses: Sequence[RunAnalysis]) -> Data:
         )
         if key not in groups:
             groups[key] = _describe_group(explored)
-            # Of all combinations, of which a few are explored.
+            # The page says that it shows this number of combinations in part.
             groups[key]["total"] = len(analysis.splits.all)
 
         run = _describe_run(explored)
@@ -206,8 +206,9 @@ def _describe_certificates(analysis: RunAnalysis) -> Data:
     """Describes at which orders training determines combinations.
 
     Returns:
-        `orders`, those that could be certified; and `order`, the largest of
-        them that determines each held-out combination [n], else 0.
+        `orders`, the orders that could be certified; and `order`, for each
+        combination [n] the largest order that determines it, or 0. It is 0 for
+        combinations that are not held out.
     """
     splits = analysis.splits
     largest_order = np.zeros(len(splits.grid), int)

@@ -192,9 +192,9 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
 def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
     """Estimates the share of seeds whose value is 1 rather than 0.
 
-    Each end of Clopper and Pearson's interval is a one-sided bound at 95 %: the
-    share is at least `low` in 95 % of cases, and at most `high` in 95 %. Both
-    together are the two-sided interval at 90 %.
+    Each end of Clopper and Pearson's interval is a one-sided bound: `low` is
+    not above the true share in 95 % of cases, and `high` is not below it in
+    95 %. Both ends together are the two-sided interval at 90 %.
 
     Args:
         values: 1 or 0 by seed.

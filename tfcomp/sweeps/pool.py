@@ -1,9 +1,10 @@
 """Workers of a Dask cluster, and the tasks that run on them.
 
-Workers are processes of this machine, jobs of SLURM, or those of another
-scheduler. Clusters that tfcomp starts speak through TLS: a port without it lets
-every other user of the machine run code as us. Their files are in a folder that
-only this user can enter, since Dask imports modules from its scratch folder.
+Workers are processes of this machine, jobs of SLURM, or workers of a Dask
+scheduler that runs already. Clusters that tfcomp starts speak through TLS: a
+port without it lets every other user of the machine run code as us. Their files
+are in a folder that only this user can enter, since Dask imports modules from
+its scratch folder.
 
 A task is bound to a free worker, and never waits on one that is busy. So the
 death of a worker counts against the task that ran on it, and against no other.
@@ -377,7 +378,7 @@ def _close(cluster: Any) -> None:
     try:
         cluster.close(timeout=60)
     except (AssertionError, TimeoutError):
-        # All is closed, but Dask waits for a job that was refused.
+        # All is closed, but Dask still expects a job that was refused.
         cluster.status = Status.closed
 
 

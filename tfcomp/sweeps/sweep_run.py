@@ -75,8 +75,8 @@ class Workload(ABC):
             item: One of `items`.
 
         Returns:
-            A run of the item, which decides the plugins and threads of the
-            worker; the function; and its arguments.
+            A run with the plugins, replicas and threads that the item needs;
+            the function; and its arguments.
         """
 
     @abstractmethod

@@ -100,7 +100,19 @@ def fit_model(
                 span=span,
             )
 
-    # Of all sessions of the run, as the state has it.
+    return _describe_cost(state, training, steps)
+
+
+def _describe_cost(
+    state: own.TrainingState, training: TrainingConfig, steps: int
+) -> dict[str, float]:
+    """Describes what training costs, over all sessions of a run.
+
+    Args:
+        state: The state at the end, which has the seconds of all sessions.
+        training: The training.
+        steps: Steps of an epoch.
+    """
     seconds = float(state.seconds.numpy())
     examples = training.epochs * steps * training.batch_size
     return {
@@ -231,11 +243,17 @@ def fit_without_pause(
             callbacks=[*callbacks, stop],
         )
 
-    # An error, since the files of the run would claim all epochs.
-    done = first_epoch + len(history.epoch)
-    if done < training.epochs:
+    _check_epochs(first_epoch + len(history.epoch), training.epochs)
+
+
+def _check_epochs(done: int, epochs: int) -> None:
+    """Raises a ConfigError if fewer than all epochs are trained.
+
+    The files of the run would claim that all were.
+    """
+    if done < epochs:
         rule = f"must be {done}, after which a callback stopped training"
-        raise ConfigError("epochs", rule, training.epochs)
+        raise ConfigError("epochs", rule, epochs)
 
 
 def give_to_devices(
@@ -357,6 +375,29 @@ def count_span(
     return span
 
 
+def _build_loss(
+    model: TrainModel, factors: tf.Tensor, images: tf.Tensor
+) -> None:
+    """Makes Keras build the loss of a model, for images.
+
+    Keras builds it when it first sees a batch, and the batches that `fit` gets
+    with a program have no images.
+
+    Args:
+        model: The compiled model.
+        factors: Factors of the training examples, [n, F].
+        images: Their images, [n, H, W, C].
+    """
+    first_factors = factors[:1]
+    first_images = images[:1]
+    with model.distribute_strategy.scope():
+        model.compute_loss(
+            x=first_factors,
+            y=first_images,
+            y_pred=first_images,
+        )
+
+
 @contextlib.contextmanager
 def use_program(
     model: TrainModel,
@@ -380,12 +421,7 @@ def use_program(
         Batches without content, for `fit` with one step an epoch.
     """
     table = make_training_table(dataset)
-    factors, images = [part[:1] for part in table]
-    # Keras builds its losses when it first sees images. The batches of `fit`
-    # have none.
-    with model.distribute_strategy.scope():
-        model.compute_loss(x=factors, y=images, y_pred=images)
-
+    _build_loss(model, *table)
     batches = make_row_batches(
         dataset,
         config.batch_size,

@@ -350,7 +350,7 @@ class History:
         self.copy(folder)
 
     def copy(self, source: Path) -> None:
-        """Replaces the rows in memory by those of a folder.
+        """Replaces the rows in memory by the rows in a folder.
 
         Args:
             source: A folder; without `history.csv` there are no rows then.
@@ -446,8 +446,8 @@ class RunSummaries:
     def write_settings(self) -> None:
         """Writes the settings of the run for TensorBoard's page HParams.
 
-        It has columns for settings (`SETTINGS`, and those that differ from
-        their defaults) and for the errors of `ANSWERS`.
+        It has columns for settings (`SETTINGS`, and all that differ from their
+        defaults) and for the errors of `ANSWERS`.
         """
         config = self._config
         defaults = RunConfig().identity()
