@@ -114,6 +114,11 @@ class ValueEmbedding(keras.layers.Layer):
         self.inputs = inputs
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
+        """Renders the matrix of each index or code.
+
+        Args:
+            inputs: Indices [batch, 1] or [batch], or codes [batch, V].
+        """
         if self.inputs == "index":
             index = ops.reshape(inputs, (-1,))
             rows, valid = self._find_rows(index)
@@ -259,6 +264,12 @@ class LowRankEmbedding(ValueEmbedding):
         )
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
+        """Looks up matrices of values, [batch, rows, columns].
+
+        Args:
+            rows: Rows of the weights, [batch].
+            valid: Which rows are values, [batch]; others get a zero matrix.
+        """
         coefficients = take_rows(self.coefficients, rows)  # [batch, R]
         is_valid = valid[:, None]
         coefficients = ops.where(is_valid, coefficients, 0.0)
@@ -267,6 +278,7 @@ class LowRankEmbedding(ValueEmbedding):
         return self._render(coefficients, left, right)
 
     def matrices(self) -> KerasTensor:
+        """Renders the matrices of all values, [V, rows, columns]."""
         coefficients = ops.convert_to_tensor(self.coefficients)
         left = ops.convert_to_tensor(self.left)
         right = ops.convert_to_tensor(self.right)
@@ -401,6 +413,12 @@ class AxisEmbedding(ValueEmbedding):
             self._profiles.append(weight)
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
+        """Looks up matrices of values, [batch, rows, columns].
+
+        Args:
+            rows: Rows of the weights, [batch].
+            valid: Which rows are values, [batch]; others get a zero matrix.
+        """
         is_valid = valid[:, None]
         profiles = []
         for weight in self._profiles:
@@ -410,6 +428,7 @@ class AxisEmbedding(ValueEmbedding):
         return self._render(profiles)
 
     def matrices(self) -> KerasTensor:
+        """Renders the matrices of all values, [V, rows, columns]."""
         profiles = []
         for weight in self._profiles:
             profile = ops.convert_to_tensor(weight)
