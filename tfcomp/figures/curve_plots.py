@@ -158,7 +158,8 @@ def draw_coverage(
     """Draws a score over the coverage of combinations in training.
 
     Args:
-        table: A result of `tfcomp.coverage_table`.
+        table: A result of `tfcomp.coverage_table`: a row for each line and
+            coverage, with the score, the predictors and the bound.
         seeds: A row for each run, with `label`, `coverage` and `value`.
         ylabel: The name of the score.
         is_log: Whether the score has a logarithmic axis.
@@ -168,8 +169,9 @@ def draw_coverage(
     labels = table["line"] + ": " + table["answer"]
     points = table.assign(line=labels, x=table["coverage"])
     lines = list(labels.unique())
-    # Splits are the same for all lines, and so are predictors.
+    # Splits are the same for all lines, and so are predictors and bounds.
     first = points[points["line"] == lines[0]]
+    # With a second name even a single line has a label in the legend.
     _draw_lines(axes, points, [*lines, ""], is_log)
     for name, dashes in {"additive": "--", "nearest": ":"}.items():
         if first[name].notna().any():

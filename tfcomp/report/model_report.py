@@ -517,7 +517,7 @@ def evaluate(
         reader=reader,
     )
     if reader is not None:
-        _read(reader, run, outputs, samples)
+        _add_readings(reader, run, outputs, samples)
     if samples == 1:
         return ModelReport(run, outputs)
     sampled = _sample_scores(run, outputs, samples)
@@ -534,17 +534,17 @@ def print_split(data: Dataset) -> None:
         print(line, file=sys.stderr)
 
 
-def _read(
+def _add_readings(
     reader: Reader,
     run: loading.LoadedRun,
     outputs: np.ndarray,
     samples: int,
 ) -> None:
-    """Adds the tables of a reader to a run.
+    """Adds the tables of a reader to a run: `readings` and `samples`.
 
     Args:
         reader: Reads the factors, and the nuisances if it can.
-        run: The run.
+        run: The run, whose `tables` are changed.
         outputs: First images of the model at all points, [n, H, W, C].
         samples: Number of images of the model at each point.
     """

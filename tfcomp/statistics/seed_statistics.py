@@ -138,7 +138,8 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
 
     Returns:
         The estimate, with the mean as both ends of its interval if all seeds
-        have the same number; None without values, or if one is missing.
+        have the same number (but for rounding, at an end of the range); None
+        without values, or if one is missing.
     """
     numbers = list(values.values())
     statistics = compute_statistics(numbers, limits)
