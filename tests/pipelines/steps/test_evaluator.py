@@ -30,7 +30,7 @@ def evaluate(
         *bounds: str,
         scores: Mapping[tuple[int, int], Scores],
     ) -> dict[str, Any]:
-        monkeypatch.setattr(evaluator, "read_result", lambda trial: trial)
+        monkeypatch.setattr(evaluator, "read_result", lambda trial: (trial, []))
         monkeypatch.setattr(
             evaluator,
             "list_scores",
