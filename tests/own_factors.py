@@ -41,6 +41,23 @@ REGIONS = {
 }
 
 
+def _make_factor(number: int) -> Factor:
+    """A factor of two values: ordered, periodic, or categorical."""
+    is_named = number > 3
+    is_angle = number == 2
+    return Factor(
+        f"f{number}",
+        size=2,
+        low=0.0,
+        high=1.0,
+        categorical=is_named,
+        periodic=is_angle,
+    )
+
+
+SEVEN = FactorSpace(tuple(map(_make_factor, range(7))))
+
+
 def render(factors: Any) -> Any:
     """A blob at x whose width, height above the ground and color vary."""
     import tensorflow as tf
@@ -61,13 +78,14 @@ def render(factors: Any) -> Any:
 
 def make(config: Any) -> Dataset:
     """The data set that `--dataset` names."""
-    space = SPACES[config.data.dataset]
+    name = config.data.dataset
+    space = SPACES[name]
     region = parse_region(config.data.region, space)
     grid = space.grid()
     train = grid[~region.contains(grid)]
     splits = make_splits(space, region, train, config.eval_points)
-    shape = (HEIGHT, WIDTH - (config.data.dataset == "odd"), 3)
-    return Dataset(config.data.dataset, space, region, splits, render, shape)
+    width = WIDTH - (name == "odd")
+    return Dataset(name, space, region, splits, render, (HEIGHT, width, 3))
 
 
 for name in SPACES:

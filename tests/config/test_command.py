@@ -109,7 +109,7 @@ def test_short_help_has_the_names_of_parts(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "flag"),
+    "arguments, flag",
     [
         (["--model=acting"], "candidates"),
         (["--model", "low_rank"], "entropy_weight"),

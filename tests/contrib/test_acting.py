@@ -65,13 +65,14 @@ def render_arrow(**pose: float) -> np.ndarray:
     logits = np.full((1, 16, 16), -12.0, np.float32)
     logits[0, 6:10, 8:] = 12.0
     numbers = [pose.get(term, 0.0) for term in first_poses.POSE]
-    shares = canvas.render_shares(
-        np.array([numbers], np.float32),
+    poses = np.array([numbers], np.float32)
+    (share,) = canvas.render_shares(
+        poses,
         canvas=logits,
         shape=(16, 16),
         subpixels=2,
     )
-    return shares[0].numpy()
+    return share.numpy()
 
 
 def find_center(image: np.ndarray) -> list[float]:
@@ -89,24 +90,15 @@ def test_a_pose_moves_turns_and_scales() -> None:
     assert x > 8
     assert y == approx(7.5, abs=0.1)
 
-    moved = render_arrow(
-        size=half,
-        x=0.25,
-        y=-0.5,
-    )
-    assert_allclose(find_center(moved), [x + 2, y - 4], atol=0.05)
-
-    quarter = np.pi / 2
-    turned = render_arrow(size=half, angle=quarter)
-    assert_allclose(find_center(turned), [7.5, x], atol=0.05)
-
-    # Moved last: the place of the middle does not turn.
-    both = render_arrow(
-        size=half,
-        angle=quarter,
-        x=0.25,
-    )
-    assert_allclose(find_center(both), [9.5, x], atol=0.05)
+    turn = np.pi / 2
+    for pose, center in (
+        ({"x": 0.25, "y": -0.5}, [x + 2, y - 4]),
+        ({"angle": turn}, [7.5, x]),
+        # Moved last: the place of the middle does not turn.
+        ({"angle": turn, "x": 0.25}, [9.5, x]),
+    ):
+        image = render_arrow(size=half, **pose)
+        assert_allclose(find_center(image), center, atol=0.05)
 
     small = render_arrow(size=np.log(0.25))
     assert small.sum() == approx(plain.sum() / 4, rel=0.1)
@@ -163,14 +155,12 @@ def test_shrinking_is_the_proximal_step(term: str) -> None:
     for candidate in range(2):
         for part in (slice(0, 3), slice(3, 5)):
             old = before[candidate, part]
-            rest = old - old.mean(axis=0)
-            spread = RATES.get(term, 1.0) * np.sqrt(np.mean(rest**2))
             new = after[candidate, part]
-            assert_allclose(
-                new - new.mean(axis=0),
-                rest * max(0, 1 - step / spread),
-                atol=1e-6,
-            )
+            moves = new - new.mean(axis=0)
+            rest = old - old.mean(axis=0)
+            spread = RATES.get(term, 1.0) * rest.std()
+            kept = max(0, 1 - step / spread)
+            assert_allclose(moves, kept * rest, atol=1e-6)
 
 
 @pytest.mark.parametrize("price", [0.01, 1000.0])
@@ -237,12 +227,7 @@ def save_gray(path: Path) -> list[str]:
     images = np.full((9, 8, 8), 0.5, np.float32)
     for image, (x, y) in zip(images, classes, strict=True):
         image[1 + 2 * y : 3 + 2 * y, 1 + 2 * x : 3 + 2 * x] = 1.0
-    np.savez(
-        path,
-        images=images,
-        classes=classes,
-        names=["x", "y"],
-    )
+    np.savez(path, images=images, classes=classes, names=["x", "y"])
     return ["--dataset=table", f"--data={path}", "--region=x:#1,y:#1"]
 
 
@@ -283,12 +268,7 @@ def test_all_kinds_of_data(flags: str, tmp_path: Path) -> None:
     model.run_eagerly = True  # a graph takes seconds
     batches = make_batches(dataset, 24, 0, num_steps=2)
 
-    model.fit(
-        batches,
-        steps_per_epoch=2,
-        shuffle=False,
-        verbose=0,
-    )
+    model.fit(batches, steps_per_epoch=2, shuffle=False, verbose=0)
 
     points = dataset.splits.grid[:7]
     images = model(points).numpy()
@@ -297,15 +277,17 @@ def test_all_kinds_of_data(flags: str, tmp_path: Path) -> None:
     assert set(measure_factors(model)) == set(dataset.space.names)
     assert {"stage_0", "image"} <= set(list_stages(model))
 
-    model.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
+    file = tmp_path / "model.keras"
+    model.save(file)
+    again = keras.models.load_model(file)
     assert_array_equal(again(points), images)
 
     # Saved models name weights by classes: as in earlier versions.
-    model.save_weights(tmp_path / "model.weights.h5")
-    with h5py.File(tmp_path / "model.weights.h5") as file:
-        count = len(file["layers/acts/vars"])
-    assert count == len(model.get_layer("acts_0").weights)
+    weights_file = tmp_path / "model.weights.h5"
+    model.save_weights(weights_file)
+    layer = model.get_layer("acts_0")
+    with h5py.File(weights_file) as members:
+        assert len(members["layers/acts/vars"]) == len(layer.weights)
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,7 @@ def save_and_read(
     classes = np.argwhere(np.ones(shape))
     copies = len(images) // len(classes)
     classes = np.repeat(classes, copies, axis=0)
-    np.savez(
-        path,
-        images=images,
-        classes=classes,
-        names=["a", "b"],
-    )
+    np.savez(path, images=images, classes=classes, names=["a", "b"])
     line = "--dataset=table --region=a:#2,b:#1"
     return make_data(line, f"--data={path}", *flags)
 
@@ -74,7 +69,9 @@ def render_disc(x: float, y: float, radius: float) -> np.ndarray:
 
 
 def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
-    images = np.stack([render_disc(15, 10, 4), render_disc(20, 6, 2)])
+    large = render_disc(15, 10, 4)
+    small = render_disc(20, 6, 2)
+    images = np.stack([large, small])
 
     moments = first_poses.measure_moments(images, np.ones(1))
 
@@ -82,25 +79,30 @@ def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
     assert_allclose(moments["x"], [0, 0.5], atol=0.01)
     assert_allclose(moments["y"], [0, -0.4], atol=0.01)
     # A first template at this size covers as much.
-    radii = first_poses.DISC * np.exp(moments["size"]) * 10
+    radii = 10 * first_poses.DISC * np.exp(moments["size"])
     assert_allclose(radii, [4, 2], rtol=0.03)
 
 
-def make_codes(index: np.ndarray) -> list[np.ndarray]:
-    """One-hot codes of classes [n, 3]."""
-    sizes = [size for _, size, _ in FACTORS]
-    return [np.eye(n)[i] for n, i in zip(sizes, index.T, strict=True)]
+def fit(index: np.ndarray, moment: np.ndarray) -> first_poses.Start:
+    """The start of a moment of images with classes [n, 3]."""
+    codes = []
+    for (_, size, _), column in zip(FACTORS, index.T, strict=True):
+        codes.append(np.eye(size)[column])
+    return fit_moment(codes, moment)
 
 
-ALL = np.tile(np.argwhere(np.ones((3, 4, 4))), (4, 1))
+GRID = np.argwhere(np.ones((3, 4, 4)))
+ALL = np.tile(GRID, (4, 1))
+OF_B = POSES[ALL[:, 1]]
 
 
 def test_a_moment_starts_at_the_factors_that_it_needs() -> None:
-    start = fit_moment(make_codes(ALL), 0.2 + POSES[ALL[:, 1]])
+    start = fit(ALL, 0.2 + OF_B)
 
-    assert start.base == pytest.approx(0.2 + POSES.mean())
+    middle = POSES.mean()
     expected = np.zeros(11)
-    expected[3:7] = POSES - POSES.mean()
+    expected[3:7] = POSES - middle
+    assert start.base == pytest.approx(0.2 + middle)
     assert_allclose(start.moves, expected, atol=1e-9)
 
 
@@ -115,15 +117,16 @@ def test_what_is_far_below_the_floor_needs_no_factor(
     size: float,
     is_used: bool,
 ) -> None:
-    moment = POSES[ALL[:, 1]] + size * ALL[:, 0]
-    start = fit_moment(make_codes(ALL), moment)
+    start = fit(ALL, OF_B + size * ALL[:, 0])
     assert start.moves[:3].any() == is_used
 
 
 def test_one_image_of_a_value_is_enough() -> None:
     is_frequent = ALL[:, 1] < 3
     index = np.append(ALL[is_frequent], [[0, 3, 0]], axis=0)
-    start = fit_moment(make_codes(index), POSES[index[:, 1]])
+
+    start = fit(index, POSES[index[:, 1]])
+
     poses = start.base + start.moves[3:7]
     assert_allclose(poses, POSES, atol=1e-9)
 

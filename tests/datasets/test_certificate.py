@@ -28,12 +28,14 @@ SPRITES = (
 
 def make_design(index: np.ndarray, order: int) -> np.ndarray:
     """One-hot rows with interactions, [n, columns]: the definition."""
+    factors = range(index.shape[1])
     columns = [np.ones((len(index), 1))]
     for count in range(1, order + 1):
-        for subset in itertools.combinations(range(index.shape[1]), count):
-            chosen = index[:, subset]
-            values = np.unique(chosen, axis=0)
-            columns.append((chosen[:, None] == values).all(axis=2))
+        for subset in itertools.combinations(factors, count):
+            values = index[:, subset]
+            cells = np.unique(values, axis=0)
+            is_in_cell = (values[:, None] == cells).all(axis=2)
+            columns.append(is_in_cell)
     return np.concatenate(columns, axis=1).astype(float)
 
 
@@ -43,24 +45,26 @@ def certify_by_svd(
     order: int,
 ) -> tuple[np.ndarray, int]:
     """Rows that a projection leaves unchanged, and the missing rank."""
-    rows = make_design(np.concatenate([train, every]), order)
-    known = rows[: len(train)]
-    rows = rows[len(train) :]
+    design = make_design(np.concatenate([train, every]), order)
+    known, rows = np.split(design, [len(train)])
     _, values, basis = np.linalg.svd(known, full_matrices=False)
     basis = basis[values > 1e-9]
-    rest = np.linalg.norm(rows - rows @ basis.T @ basis, axis=1)
-    both = np.linalg.matrix_rank(np.concatenate([known, rows]))
-    return rest < 1e-7, both - len(basis)
+    projected = rows @ basis.T @ basis
+    rest = np.linalg.norm(rows - projected, axis=1)
+    missing_rank = np.linalg.matrix_rank(design) - len(basis)
+    return rest < 1e-7, missing_rank
 
 
 def draw_split(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """A part of a random grid, and a part of that as training."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, 6, rng.integers(2, 5))
-    grid = np.indices(sizes).reshape(len(sizes), -1).T
-    every = grid[rng.random(len(grid)) < rng.choice([0.5, 0.8, 1.0])]
+    grid = np.argwhere(np.ones(sizes))
+    is_there = rng.random(len(grid)) < rng.choice([0.5, 0.8, 1.0])
+    every = grid[is_there]
     share = rng.choice([0.05, 0.1, 0.2, 0.4, 0.8])
-    return every[rng.random(len(every)) < share], every
+    is_trained = rng.random(len(every)) < share
+    return every[is_trained], every
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -73,7 +77,7 @@ def test_random_splits_equal_an_svd(seed: int) -> None:
         images = certificate.images
         assert certificate.certified.tolist() == certified.tolist()
         assert len(images) == missing_rank
-        assert len(set(images.tolist())) == missing_rank
+        assert len(np.unique(images)) == missing_rank
         # Added, the suggested images certify everything.
         train_more = np.concatenate([train, every[images]])
         again = certify(train_more, every, order)
@@ -98,13 +102,15 @@ def test_published_splits_of_sprites(
 ) -> None:
     dataset = make_data(f"{SPRITES} --region={region} --eval_points=100")
 
-    summary = summarize_certificates(dataset, certify_dataset(dataset))
+    certificates = certify_dataset(dataset)
+    summary = summarize_certificates(dataset, certificates)
 
-    orders = [summary[order] for order in "123"]
-    certified = [order["certified"] for order in orders]
+    first, second, third = (summary[order] for order in "123")
+    certified = [order["certified"] for order in (first, second, third)]
+    bounds = [first["noise_mean"], first["noise_max"]]
     assert certified == approx(shares, abs=1e-4)
-    assert [order["missing_rank"] for order in orders[:2]] == missing_ranks
-    bounds = [orders[0]["noise_mean"], orders[0]["noise_max"]]
+    assert first["missing_rank"] == missing_ranks[0]
+    assert second["missing_rank"] == missing_ranks[1]
     assert bounds == approx(noise, abs=0.06)
 
 
@@ -115,15 +121,17 @@ def test_noise_equals_the_variance_of_least_squares(
     order: int,
 ) -> None:
     train, every = draw_split(seed)
-    asked = every[certify(train, every, order).certified]
+    certificate = certify(train, every, order)
+    asked = every[certificate.certified]
     if not len(asked):
         return
 
     noise = measure_noise(train, asked, order)
 
-    rows = make_design(np.concatenate([train, asked]), order)
+    design = make_design(np.concatenate([train, asked]), order)
+    known, rows = np.split(design, [len(train)])
     # Weights of the training images in the estimate of each sum.
-    weights = rows[len(train) :] @ np.linalg.pinv(rows[: len(train)], 1e-9)
+    weights = rows @ np.linalg.pinv(known, 1e-9)
     expected = np.sum(weights**2, axis=1)
     np.testing.assert_allclose(noise, expected)
 
@@ -150,16 +158,17 @@ def slow_leave_one_out(
 ) -> float:
     """Least squares without each image, where the others determine it."""
     design = make_design(train, order)
+    mean = images.mean(axis=0)
     wrong = 0.0
     total = 0.0
-    for i in range(len(train)):
+    for i, image in enumerate(images):
         others = np.arange(len(train)) != i
         (is_certified,), _ = certify_by_svd(train[others], train[[i]], order)
-        if not is_certified:
-            continue
-        weights = design[i] @ np.linalg.pinv(design[others], 1e-9)
-        wrong += np.sum((images[i] - weights @ images[others]) ** 2)
-        total += np.sum((images[i] - images.mean(axis=0)) ** 2)
+        if is_certified:
+            weights = design[i] @ np.linalg.pinv(design[others], 1e-9)
+            prediction = weights @ images[others]
+            wrong += np.sum((image - prediction) ** 2)
+            total += np.sum((image - mean) ** 2)
     return 1 - wrong / total
 
 
@@ -170,11 +179,14 @@ def test_training_images_from_the_others(order: int) -> None:
     train = grid[rng.random(len(grid)) < 0.9]
     design = make_design(train, order)
     noise = rng.normal(size=(len(train), 7))
-    sums = design @ rng.normal(size=(design.shape[1], 7))
+    effects = rng.normal(size=(design.shape[1], 7))
+
+    of_noise = explain_images(train, noise, order)
+    of_sums = explain_images(train, design @ effects, order)
 
     expected = slow_leave_one_out(train, noise, order)
-    assert explain_images(train, noise, order) == approx(expected)
-    assert explain_images(train, sums, order) == approx(1)
+    assert of_noise == approx(expected)
+    assert of_sums == approx(1)
     # Of as many effects as images nothing can be told.
     assert explain_images(train, noise, 3) is None
 
@@ -182,6 +194,7 @@ def test_training_images_from_the_others(order: int) -> None:
 def test_order_of_training_images() -> None:
     """Bumps are products; pluses of stripes with both are sums."""
     orders = explain_training(make_data("smoke"))
+
     assert list(orders) == ["1"]
     assert orders["1"] < 0.6
     assert "no sums" in describe_order(orders)
@@ -190,7 +203,8 @@ def test_order_of_training_images() -> None:
 
 
 def measure(flags: str) -> dict[str, float]:
-    return measure_coverage(make_data(f"--grid_size=12 --sigma=0.3 {flags}"))
+    dataset = make_data(f"--grid_size=12 --sigma=0.3 {flags}")
+    return measure_coverage(dataset)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +259,8 @@ def test_combinations_of_the_region_count_if_trained(
 def test_combinations_are_those_of_the_whole_grid(points: int) -> None:
     """However few of them are scored, half of them OOD on purpose."""
     flags = f"--region=orthotopic:1 --eval_points={points}"
-    coverage = measure_coverage(make_data(f"{SPRITES} {flags}"))
+    dataset = make_data(f"{SPRITES} {flags}")
+    coverage = measure_coverage(dataset)
     assert coverage["combinations"] == approx(4 / 9)
 
 
@@ -269,10 +284,12 @@ def test_columns_of_a_design_are_counted_up_to_a_limit() -> None:
 def test_the_certificate_in_words(
     certified: list[float | None], explained: float, answer: str, verdict: str
 ) -> None:
-    certificate = {
-        str(order): {"certified": share}
-        for order, share in enumerate(certified, start=1)
-    }
+    certificate = {}
+    for order, share in enumerate(certified, start=1):
+        certificate[str(order)] = {"certified": share}
+
     text = describe_identifiable("xy", certificate, {"1": explained})
-    assert answer in text and verdict in text
+
+    assert answer in text
+    assert verdict in text
     assert bool(text) == bool(answer)

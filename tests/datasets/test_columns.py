@@ -277,7 +277,7 @@ def test_values_of_other_factors_are_as_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "names"),
+    "spec, names",
     [
         ("kind:'R&B'", {"R&B"}),
         ('kind:"rock,pop"', {"rock,pop"}),
@@ -387,7 +387,7 @@ def test_pictures_of_several_sizes_are_scaled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("write", "size"),
+    "write, size",
     [
         (write_csv, 0),
         (write_h5, 0),

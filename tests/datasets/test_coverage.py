@@ -14,7 +14,7 @@ SPACE = make_pixel_space(8)
 
 
 @pytest.mark.parametrize(
-    ("coverage", "regions"),
+    "coverage, regions",
     [
         ("random:.1,.25", ["random:0.9", "random:0.75"]),
         ("uselis:4:1,3", ["uselis:4:1", "uselis:4:3"]),

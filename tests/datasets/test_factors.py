@@ -9,28 +9,14 @@ from numpy.testing import assert_array_equal
 
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 
-ANGLE = Factor(
-    "angle",
-    8,
-    0.0,
-    360.0,
-    unit="deg",
-    periodic=True,
-)
+ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
 DEPTH = Factor("depth", 5, -1.0, 1.0)
 DIGIT = Factor("digit", 3, 0.0, 2.0, categorical=True)
 NAMES = make_categories("names", [4, 0, 1])
 MIXED = FactorSpace((ANGLE, DEPTH, DIGIT, NAMES))
 
 
-SIZE = Factor(
-    "size",
-    3,
-    1.0,
-    9.0,
-    levels=(1, 2, 9),
-    names=("S", "M", "L"),
-)
+SIZE = Factor("size", 3, 1.0, 9.0, levels=(1, 2, 9), names=("S", "M", "L"))
 NAN = np.nan
 
 

@@ -18,8 +18,8 @@ GROUNDS = (0.0, 0.35, 1.0)
 def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
     """Discs that are .2 brighter (on white: darker) than a gray ground."""
     size, x, y = CLASSES.T[:, :, None, None]
-    row, column = np.mgrid[:16, :16]
-    distance = np.hypot(column - 2.5 - 2.1 * x, row - 2.5 - 2.1 * y)
+    row, column = np.mgrid[:16, :16] - 2.5
+    distance = np.hypot(column - 2.1 * x, row - 2.1 * y)
     discs = 0.2 * np.clip(size + 1.5 - distance, 0, 1)
     if ground > 0.9:
         discs = -discs

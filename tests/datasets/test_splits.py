@@ -30,7 +30,8 @@ def test_position_is_declared_by_the_factors(
     factors: list[tuple[str, int]],
     has_position: bool,
 ) -> None:
-    space = FactorSpace(tuple(Factor(n, 4, 0.0, high) for n, high in factors))
+    parts = [Factor(name, 4, 0.0, high) for name, high in factors]
+    space = FactorSpace(tuple(parts))
     region = parse_region("none", space)
     splits = make_splits(space, region, space.grid())
     parts = ("mine", space, region, splits, abs, (28, 28, 1))
@@ -103,7 +104,8 @@ def test_hidden_factors_against_a_loop() -> None:
         held_out = splits.grid[splits.is_ood]
         expected = []
         for column, name in enumerate("xy"):
-            if not set(held_out[:, column]) <= set(splits.train[:, column]):
+            trained = set(splits.train[:, column])
+            if not set(held_out[:, column]) <= trained:
                 expected.append(name)
         assert list(splits.hidden) == expected
         counts.add(len(expected))

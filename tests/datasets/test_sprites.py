@@ -102,8 +102,8 @@ def test_images_do_not_depend_on_the_batch_and_move_with_it() -> None:
         (alone,) = dataset.render_array(points[row : row + 1])
         assert_array_equal(image, alone)
     (image,) = dataset.render_array(moved)
-    expected = np.roll(images[0], (2, 3), axis=(0, 1))
-    assert_allclose(image, expected, atol=1e-5)
+    by_pixels = np.roll(images[0], (2, 3), axis=(0, 1))
+    assert_allclose(image, by_pixels, atol=1e-5)
 
 
 def test_hue_colors_the_same_sprites() -> None:

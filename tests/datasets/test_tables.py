@@ -48,9 +48,10 @@ def assert_draws(
     white: float,
 ) -> None:
     """Images in the order of the grid, all combinations being there."""
-    expected = images.reshape(len(images), *table.image_shape) / white
-    drawn = table.draw(table.space.grid())
-    assert_allclose(drawn, expected, rtol=1e-6)
+    points = table.space.grid()
+    shape = (len(points), *table.image_shape)
+    expected = images.reshape(shape) / white
+    assert_allclose(table.draw(points), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("ending", ["npz", "packed.npz", "h5"])
@@ -87,8 +88,8 @@ def test_dsprites(ending: str, tmp_path: Path) -> None:
     sizes = (1, 3, 6, 4, 2, 2)
     count = math.prod(sizes)
     classes = np.argwhere(np.ones(sizes))
-    images = (np.arange(count * 16) % 3 == 0).astype(np.uint8)
-    images = images.reshape(count, 4, 4)
+    pixels = np.arange(count * 16) % 3 == 0
+    images = pixels.astype(np.uint8).reshape(count, 4, 4)
     angles = np.linspace(0, 2 * np.pi, 4)  # the last is the first again
     scales = np.linspace(0.5, 1, 6)
     values = classes.astype(float)
@@ -98,20 +99,17 @@ def test_dsprites(ending: str, tmp_path: Path) -> None:
 
     path = tmp_path / f"dsprites.{ending}"
     if ending == "npz":
+        metadata = np.array({"date": "April 2017"}, dtype=object)
         np.savez_compressed(
             path,
             imgs=images,
             latents_values=values,
             latents_classes=classes,
-            metadata=np.array({"date": "April 2017"}, dtype=object),
+            metadata=metadata,
         )
     else:
         with h5py.File(path, "w") as file:
-            file.create_dataset(
-                "imgs",
-                data=images,
-                chunks=(24, 2, 4),
-            )
+            file.create_dataset("imgs", data=images, chunks=(24, 2, 4))
             file["latents/classes"] = classes
             file["latents/values"] = values
 
@@ -199,8 +197,8 @@ def test_folder_with_a_table(
     ],
 )
 def test_categories_stay_apart(cells: list[str], tmp_path: Path) -> None:
-    rows = number([f"{half},{cell}" for half in "ab" for cell in cells])
-    write_folder(tmp_path, rows, "file,x,id:categorical")
+    pairs = [f"{half},{cell}" for half in "ab" for cell in cells]
+    write_folder(tmp_path, number(pairs), "file,x,id:categorical")
     table = read_table(str(tmp_path))
     assert table.space["id"].names == tuple(cells)
     assert not table.is_repeated
@@ -409,7 +407,8 @@ def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
     assert len(splits.grid) == 8
 
     num_ood = round(24 * share)
-    expected = min(num_ood, max(4, 8 - (24 - num_ood)))
+    num_id = 24 - num_ood
+    expected = min(num_ood, max(4, 8 - num_id))
     assert splits.is_ood.sum() == expected
     held_out = dataset.region.contains(splits.grid)
     assert_array_equal(splits.is_ood, held_out)
@@ -422,24 +421,37 @@ def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
     assert complete.existing is None
 
 
-def test_listed_regions() -> None:
-    """A mask, numbers, and a function of values, which returns bools."""
-    order = np.random.default_rng(1).permutation(24)
-    classes = CLASSES[order]
-    table = tfcomp.FactorTable(IMAGES[order], classes, names=NAMES)
-    expected = parse_region("shape:2,x:2-3", table.space)
-    mask = (classes[:, 0] == 2) & (classes[:, 2] >= 2)
-    numbers = np.flatnonzero(mask)
-    regions = [
-        mask,
-        numbers,
-        numbers.tolist(),
-        lambda values: (values[:, 0] == 2) & (values[:, 2] >= 2),
-    ]
-    for region in regions:
-        is_ood = make_listed_region(table, region).contains(table.points)
-        assert_array_equal(is_ood, expected.contains(table.points))
+LISTED: dict[str, Callable[[np.ndarray], Any]] = {
+    "mask": lambda mask: mask,
+    "numbers": np.flatnonzero,
+    "list": lambda mask: np.flatnonzero(mask).tolist(),
+    "function": lambda mask: is_held_out,
+}
 
-    for wrong in (lambda v: v[:, 0], lambda v: np.array([True]), [24]):
-        with pytest.raises(TableError, match="region"):
-            make_listed_region(table, wrong)
+
+def is_held_out(values: np.ndarray) -> np.ndarray:
+    shape, _, x = values.T
+    return (shape == 2) & (x >= 2)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_listed_regions(name: str, rng: np.random.Generator) -> None:
+    classes = rng.permutation(CLASSES)
+    table = tfcomp.FactorTable(IMAGES, classes, names=NAMES)
+    listed = LISTED[name](is_held_out(classes))
+
+    region = make_listed_region(table, listed)
+
+    expected = parse_region("shape:2,x:2-3", table.space)
+    is_ood = region.contains(table.points)
+    assert_array_equal(is_ood, expected.contains(table.points))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda v: v[:, 0], lambda v: np.array([True]), [24]],
+)
+def test_what_is_no_region(wrong: Any) -> None:
+    table = tfcomp.FactorTable(IMAGES, CLASSES, names=NAMES)
+    with pytest.raises(TableError, match="region"):
+        make_listed_region(table, wrong)

@@ -56,7 +56,13 @@ def test_steps_are_differenced_and_marked(stepped, capsys) -> None:
     assert "stage_1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("steps, slope", [(None, 2), ([], 0)])
+@pytest.mark.parametrize(
+    "steps, slope",
+    [
+        (None, 2),
+        ([], 0),
+    ],
+)
 def test_a_choice_of_derivatives_overrules_the_marks(
     stepped, steps, slope
 ) -> None:

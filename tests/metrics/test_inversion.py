@@ -122,7 +122,13 @@ def test_rivals_of_a_function() -> None:
     assert table["condition"].isna().all()
 
 
-@pytest.mark.parametrize(("displaced", "is_found"), [(0.3, 1), (0.7, 0)])
+@pytest.mark.parametrize(
+    "displaced, is_found",
+    [
+        (0.3, 1),
+        (0.7, 0),
+    ],
+)
 def test_positions_between_those_of_the_grid(displaced, is_found) -> None:
     """The decoder draws x - d at x, so that an image of x is found at x + d."""
     table = invert(make_decoder(displaced=displaced))
@@ -220,8 +226,13 @@ class Ring(keras.layers.Layer):
 
 
 @pytest.mark.parametrize(
-    ("degrees", "is_found"),
-    [(-12, 1), (12, 1), (-18, 0), (18, 0)],
+    "degrees, is_found",
+    [
+        (-12, 1),
+        (12, 1),
+        (-18, 0),
+        (18, 0),
+    ],
 )
 def test_a_period_is_crossed(degrees, is_found) -> None:
     factors = keras.Input((2,))

@@ -134,8 +134,21 @@ def tell_types(*maps: np.ndarray) -> float | None:
     return summarize_tuning(tuning)["product_less_sum"]
 
 
-@pytest.mark.parametrize("level, sign", [(0.0, 1.0), (-0.5, -1.0)])
-@pytest.mark.parametrize("x, y", [(14, 14), (3, 20), (0, 0)])
+@pytest.mark.parametrize(
+    "level, sign",
+    [
+        (0.0, 1.0),
+        (-0.5, -1.0),
+    ],
+)
+@pytest.mark.parametrize(
+    "x, y",
+    [
+        (14, 14),
+        (3, 20),
+        (0, 0),
+    ],
+)
 @pytest.mark.parametrize("width", [0.5, 2.0, 8.0])
 def test_products_and_sums_of_any_width_are_told_apart(
     width, x, y, sign, level

@@ -50,17 +50,23 @@ def make(name: str, *flags: str) -> keras.Model:
     return build(config, check_config(config))
 
 
+@pytest.mark.parametrize("name, count", WEIGHTS.items())
+def test_number_of_weights(name, count) -> None:
+    assert make(name, *SMALL).count_params() == count
+
+
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_any_image_any_factors_and_a_file(name, tmp_path) -> None:
-    assert make(name, *SMALL).count_params() == WEIGHTS[name]
-
+    file = tmp_path / "model.keras"
     model = make(name, *SMALL, "--dataset=odd")  # 12 x 15 pixels
-    stages = make_stage_model(model)(POINTS)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
 
-    hidden = [f"stage_{number}" for number in range(len(stages) - 2)]
-    assert list(stages) == ["code", *hidden, "image"]
+    stages = make_stage_model(model)(POINTS)
+    model.save(file)
+    loaded = keras.models.load_model(file)
+
+    code, *hidden, last = stages
+    assert (code, last) == ("code", "image")
+    assert hidden == [f"stage_{number}" for number in range(len(hidden))]
     image = stages["image"]
     assert image.shape == (len(POINTS), 12, 15, 3)
     assert image.dtype == tf.float32
@@ -76,25 +82,22 @@ def test_any_image_any_factors_and_a_file(name, tmp_path) -> None:
 
 
 def test_patches_of_pixels_are_tokens() -> None:
-    model = make(
-        "transformer",
-        "--grid_size=12",
-        "--encoding=ramp",
-        "--width=8",
-        "--depth=1",
-        "--region=none",
-        "--patch_size=3",
+    flags = (
+        "--grid_size=12 --encoding=ramp --width=8 --depth=1 --region=none "
+        "--patch_size=3"
     )
-    assert model.get_layer("stage_1").output.shape[1:] == (16, 8)
+    model = make("transformer", *flags.split())
+    tokens = model.get_layer("stage_1").output
+    assert tokens.shape[1:] == (16, 8)
 
     # Units of the last layer are the pixels of a patch, row by row.
     layer = model.get_layer("pixels")
     kernel, _ = layer.get_weights()
     layer.set_weights([0 * kernel, np.arange(9.0)])
-    image = model(np.ones((1, 2), np.float32))
+    (image,) = model(np.ones((1, 2), np.float32))
 
     patch = np.arange(9).reshape(3, 3)
-    assert_array_equal(image[0, :, :, 0], np.tile(patch, (4, 4)))
+    assert_array_equal(image[..., 0], np.tile(patch, (4, 4)))
 
 
 @pytest.mark.parametrize(
@@ -108,47 +111,63 @@ def test_patches_of_pixels_are_tokens() -> None:
     ],
 )
 def test_a_patch_leaves_few_tokens(side, patch) -> None:
-    flags = [f"--grid_size={side}", "--region=none", "--model=transformer"]
-    config = parse_config(flags)
+    flags = f"--grid_size={side} --region=none --model=transformer"
+    config = parse_config(flags.split())
+    dataset = make_dataset(config)
 
-    assert choose_patch(config, make_dataset(config)) == patch
+    assert choose_patch(config, dataset) == patch
 
 
-@pytest.mark.parametrize("positions", ["coordinates", "sinusoids"])
-def test_pixel_dense_is_a_dense_layer_of_every_pixel(positions, rng) -> None:
-    code = rng.normal(size=(2, 4)).astype(np.float32)
-    layer = pixels.PixelDense((3, 5), 6, positions)
+@pytest.fixture
+def code(rng) -> np.ndarray:
+    return np.float32(rng.normal(size=(2, 4)))
+
+
+def check_pixel_dense(layer, code: np.ndarray, inputs: np.ndarray) -> None:
+    """Compares a layer with a dense layer of inputs [2, 3, 5, units]."""
     layer(code)
-    layer.bias.assign(rng.normal(size=6))
+    layer.bias.assign(np.arange(6) / 10)
 
-    inputs = np.broadcast_to(code[:, None, None], (2, 3, 5, 4))
-    if positions == "coordinates":
-        places = pixels.make_coordinates(3, 5)
-        table = np.broadcast_to(places, (2, 3, 5, 2))
-        inputs = np.concatenate([inputs, table], axis=-1)
-    else:
-        inputs = inputs + pixels.make_sinusoids(3, 5, 4)
-        sums = pixels.PixelSum((3, 5))(code)
-        assert_array_equal(sums, inputs)
+    pixels_of_code = layer(code)
 
     expected = inputs @ layer.kernel.numpy() + layer.bias.numpy()
-    assert_allclose(layer(code), expected, atol=1e-5)
+    assert_allclose(pixels_of_code, expected, atol=1e-5)
+
+
+def test_pixel_dense_joins_coordinates(code) -> None:
+    places = pixels.make_coordinates(3, 5)
+    table = np.broadcast_to(places, (2, 3, 5, 2))
+    codes = np.broadcast_to(code[:, None, None], (2, 3, 5, 4))
+    inputs = np.concatenate([codes, table], axis=-1)
+
+    layer = pixels.PixelDense((3, 5), 6, "coordinates")
+
+    check_pixel_dense(layer, code, inputs)
+
+
+def test_pixel_dense_adds_sinusoids(code) -> None:
+    inputs = code[:, None, None] + pixels.make_sinusoids(3, 5, 4)
+
+    layer = pixels.PixelDense((3, 5), 6, "sinusoids")
+    sums = pixels.PixelSum((3, 5))(code)
+
+    check_pixel_dense(layer, code, inputs)
+    assert_array_equal(sums, inputs)
 
 
 def test_film_is_its_equation(rng) -> None:
     model = make("film", *SMALL)
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
+
     stages = make_stage_model(model)(POINTS)
 
-    modulation = model.get_layer("film_0")(stages["code"])
-    modulation = np.asarray(modulation)[:, None, None]
-    gamma, beta = np.split(modulation, 2, axis=-1)
+    film = model.get_layer("film_0")(stages["code"]).numpy()
+    gamma, beta = np.split(film[:, None, None], 2, axis=-1)
     places = pixels.make_sinusoids(12, 16, 8)[None]
-    convolved = np.asarray(model.get_layer("convolution_0")(places))
-    expected = np.maximum((1 + gamma) * convolved + beta, 0)
-
-    assert_allclose(stages["stage_0"], expected, atol=1e-4)
+    convolved = model.get_layer("convolution_0")(places).numpy()
+    expected = (1 + gamma) * convolved + beta
+    assert_allclose(stages["stage_0"], expected.clip(0), atol=1e-4)
 
 
 HEADS = 4
@@ -166,39 +185,41 @@ def attend_slowly(layer: keras.Layer, tokens: np.ndarray) -> tuple:
         attention = []
         for head in range(HEADS):
             keys = tokens[n] @ key[head]
+            values = tokens[n] @ value[head]
             scores = keys @ (table[row, column] @ query[head])
             shares = np.exp(scores / np.sqrt(WIDTH / HEADS))
             shares /= shares.sum()
-            mixed = shares @ (tokens[n] @ value[head])
-            outputs[n, row, column] += output[head] @ mixed
+            outputs[n, row, column] += output[head] @ (shares @ values)
             attention.append(shares)
-        mean = np.mean(attention, axis=0)
-        pairs = itertools.combinations(mean, 2)
+        pairs = itertools.combinations(np.mean(attention, axis=0), 2)
         overlaps.append(sum(one * other for one, other in pairs))
     return outputs, np.mean(overlaps)
 
 
 def test_cross_attention_is_its_equation(rng) -> None:
     layer = pixels.CrossAttention((3, 4), 0.5)
-    tokens = rng.normal(size=(2, 3, WIDTH)).astype(np.float32)
+    tokens = np.float32(rng.normal(size=(2, 3, WIDTH)))
 
     outputs = layer(tokens)
 
     expected, overlap = attend_slowly(layer, tokens)
+    (penalty,) = layer.losses
     assert_allclose(outputs, expected, atol=1e-5)
-    penalty = float(layer.losses[0])
-    assert penalty == approx(0.5 * overlap, 1e-4)
+    assert float(penalty) == approx(0.5 * overlap, 1e-4)
 
     half = pixels.CrossAttention((3, 4), 0.5, dtype="mixed_bfloat16")
     half.build(tokens.shape)
     half.set_weights(layer.get_weights())
     half(tokens)
-    assert half.losses[0].dtype == "float32"  # to which `fit` adds it
-    assert float(half.losses[0]) == approx(penalty, 0.02)
+    (half_penalty,) = half.losses
+    assert half_penalty.dtype == "float32"  # to which `fit` adds it
+    assert float(half_penalty) == approx(float(penalty), 0.02)
 
+
+def test_a_token_alone_does_not_interact() -> None:
     alone = np.zeros((1, 2, 2, HEADS, 3), np.float32)
     alone[..., 1] = 1.0
-    assert float(pixels.measure_interaction(alone)) == 0.0
+    assert pixels.measure_interaction(alone) == 0.0
 
 
 # Composition
@@ -235,49 +256,51 @@ def test_compositions(method, num_masks, rank, rng) -> None:
     inputs = []
     for depth in [2 * rank] * 3 + [1] * num_masks:
         values = rng.normal(size=(2, 3, 4, depth))
-        inputs.append(values.astype("float32"))
+        inputs.append(np.float32(values))
+    compose = pixels.Composition(method, channels=2, groups=3)
 
-    compose = pixels.Composition(
-        method,
-        channels=2,
-        groups=3,
-    )
-    image = np.asarray(compose(inputs))
+    image = compose(inputs).numpy()
 
     assert image.shape == (2, 3, 4, 2)
-    for n, row, column, channel in np.ndindex(image.shape):
-        place = n, row, column
-        x = [part[place][channel::2] for part in inputs[:3]]
-        masks = [mask[place][0] for mask in inputs[3:]]
+    for *place, channel in np.ndindex(image.shape):
+        x = [part[*place][channel::2] for part in inputs[:3]]
+        masks = [mask[*place][0] for mask in inputs[3:]]
         expected = compose_slowly(method, x, masks)
-        assert image[place][channel] == approx(expected, 1e-4, 1e-6)
+        assert image[*place, channel] == approx(expected, 1e-4, 1e-6)
 
 
-def test_additive_has_no_interactions_between_groups() -> None:
-    """Neither as differences nor as derivatives, but within a group."""
-    model = make("additive", *SMALL, "--groups=x+phase,color+size")
+@pytest.fixture
+def grouped() -> keras.Model:
+    return make("additive", *SMALL, "--groups=x+phase,color+size")
 
-    corners = [
-        (3, 1.5, 0, 2),
-        (3, 4, 0, 2),
-        (5, 1.5, 9, 2),
-        (5, 4, 9, 2),
-    ]
-    image = np.asarray(model(np.float32(corners)), float)
-    mixed = image[0] - image[1] - image[2] + image[3]
+
+def test_groups_add_up(grouped) -> None:
+    low = [3, 1.5, 0, 2]
+    high = [5, 4, 9, 2]
+    other = [3, 4, 0, 2]
+    another = [5, 1.5, 9, 2]
+
+    images = grouped(np.float32([low, high, other, another]))
+
+    first, last, second, third = np.asarray(images, float)
+    mixed = first + last - second - third
     assert np.abs(mixed).max() < 1e-6
-    assert np.abs(image[0] - image[3]).max() > 1e-3
+    assert np.abs(first - last).max() > 1e-3
 
+
+def test_second_derivatives_are_within_groups(grouped) -> None:
     point = tf.constant([[3.3, 1.7, 100.0, 1.0]])
+
     with tf.GradientTape(persistent=True) as outer:
         outer.watch(point)
         with tf.GradientTape() as inner:
             inner.watch(point)
-            image = model(point)
+            image = grouped(point)
         slopes = inner.gradient(image, point)
     # By row: `pfor` is traced, which takes longer.
     jacobian = outer.jacobian(slopes, point, experimental_use_pfor=False)
     hessian = jacobian[0, :, 0].numpy()
+
     assert hessian[2, 2] != 0.0  # the angle is coded by cos and sin
     assert_array_equal(hessian[1, [0, 2]], 0.0)
     assert_array_equal(hessian[[0, 2], 1], 0.0)

@@ -46,7 +46,8 @@ KINDS = {
 
 
 def encode(encoding: FactorEncoding, table: np.ndarray = TABLE) -> np.ndarray:
-    return np.asarray(encoding(tf.constant(table)))
+    factors = tf.constant(table)
+    return np.asarray(encoding(factors))
 
 
 @pytest.mark.parametrize(
@@ -55,24 +56,25 @@ def encode(encoding: FactorEncoding, table: np.ndarray = TABLE) -> np.ndarray:
 )
 def test_nearest_level_needs_no_operation_that_exports_lack(levels) -> None:
     factor = make_categories("digit", levels)
-    others = np.float32([-1e6, 1e6, 2.5, -999.75])
-    values = np.concatenate([factor.values(), others]).astype("float32")
+    others = [-1e6, 1e6, 2.5, -999.75]
+    values = np.float32([*factor.values(), *others])
     find = tf.function(lambda v: encodings.nearest_index(v, factor))
-
     traced = find.get_concrete_function(tf.constant(values))
+
     index = traced(tf.constant(values))
+    (absent,) = find(tf.constant([NAN], tf.float32))
 
     distances = np.abs(values[:, None] - factor.values())
     assert_array_equal(index, distances.argmin(axis=1))
-    assert 0 <= find(tf.constant([NAN], tf.float32))[0] < factor.size
-    operations = {o.type for o in traced.graph.get_operations()}
+    assert 0 <= absent < factor.size
+    operations = {node.type for node in traced.graph.get_operations()}
     assert "Bitcast" not in operations
 
 
 @pytest.mark.parametrize("sigma", [0.7, 2.0])
 def test_bump_against_numpy(sigma) -> None:
-    turns = np.float32([[0, 0, 360], [0, 0, -360]])
-    table = np.concatenate([TABLE, SPACE.grid(), turns])
+    turns = [[0, 0, 360], [0, 0, -360]]
+    table = np.float32([*TABLE, *SPACE.grid(), *turns])
 
     code = encode(BumpEncoding(SPACE, sigma), table)
 
@@ -81,8 +83,8 @@ def test_bump_against_numpy(sigma) -> None:
         distance = np.abs(values[:, None] - factor.values())
         if factor.periodic:
             distance = np.minimum(distance % 360, -distance % 360)
-        steps = distance / factor.step
-        parts.append(np.exp(-((steps / sigma) ** 2) / 2))
+        steps = distance / factor.step / sigma
+        parts.append(np.exp(-(steps**2) / 2))
     assert_allclose(code, np.hstack(parts), atol=1e-6)
 
 
@@ -102,36 +104,42 @@ def test_bump_code_is_as_wide_as_the_image_or_code_width(flags, sigma) -> None:
     assert_array_equal(code, expected)
 
 
-def test_one_hot_and_index_against_numpy() -> None:
-    beyond = np.float32([[-9, -9, 0], [9, 9, 0]])
-    table = np.concatenate([TABLE, beyond])
+def test_one_hot_against_numpy() -> None:
+    beyond = [[-9, -9, 0], [9, 9, 0]]
+    table = np.float32([*TABLE, *beyond])
 
     code = encode(encodings.OneHotEncoding(SPACE), table)
 
     parts = []
-    for factor, index in zip(SPACE, SPACE.to_index(table).T, strict=True):
-        parts.append(np.eye(factor.size)[index])
+    index = SPACE.to_index(table)
+    for factor, column in zip(SPACE, index.T, strict=True):
+        parts.append(np.eye(factor.size)[column])
     assert_array_equal(code, np.hstack(parts))
 
-    # Indices are those of the space, NaN where a factor is absent.
-    expected = SPACE.to_index(ANY).astype(float)
-    expected[expected < 0] = NAN
+
+def test_indices_are_those_of_the_space() -> None:
     index = encode(encodings.FactorIndex(SPACE), ANY)
+
+    expected = SPACE.to_index(ANY).astype(float)
+    expected[expected < 0] = NAN  # absent
     assert_array_equal(index, expected)
 
 
 def test_positional_against_numpy() -> None:
     encoding = encodings.PositionalEncoding(SPACE, max_wavelength=50.0)
 
+    code = encode(encoding)
+
     parts = []
     for values, factor in zip(TABLE.T, SPACE, strict=True):
         half = (factor.size + 1) // 2
         steps = (values - factor.low) / factor.step
-        frequencies = 50.0 ** (-np.arange(half) / half)
-        phases = np.outer(steps, frequencies)
+        powers = np.arange(half) / half
+        phases = np.outer(steps, 50.0**-powers)
         parts += [np.sin(phases), np.cos(phases)]
-    assert_allclose(encode(encoding), np.hstack(parts), atol=1e-5)
-    assert [encoding.code_size(factor) for factor in SPACE] == [6, 8, 8]
+    sizes = [encoding.code_size(factor) for factor in SPACE]
+    assert_allclose(code, np.hstack(parts), atol=1e-5)
+    assert sizes == [6, 8, 8]
 
 
 @pytest.mark.parametrize(
@@ -143,8 +151,8 @@ def test_positional_against_numpy() -> None:
     ],
 )
 def test_ramp_ranges(scaled_to, expected) -> None:
-    code = encode(encodings.RampEncoding(SPACE, scaled_to), TABLE[:2])
-
+    encoding = encodings.RampEncoding(SPACE, scaled_to)
+    code = encode(encoding, TABLE[:2])
     assert_allclose(code, expected, atol=1e-6)
 
 
@@ -169,9 +177,8 @@ def test_gradient_equals_differences(name) -> None:
         code = encoding(factors)
     jacobian = tape.batch_jacobian(code, factors).numpy()
 
-    for column, factor in enumerate(SPACE):
-        step = np.zeros(3, np.float32)
-        step[column] = 0.01 * factor.step
+    steps = np.diag([0.01 * factor.step for factor in SPACE])
+    for column, step in enumerate(np.float32(steps)):
         ahead = encode(encoding, table + step)
         back = encode(encoding, table - step)
         slopes = (ahead - back) / (2 * step[column])
@@ -180,13 +187,14 @@ def test_gradient_equals_differences(name) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_code_of_a_categorical_factor_is_one_hot(name) -> None:
-    space = FactorSpace((make_categories("digit", [4, 0, 1]), ANGLE))
+    digit = make_categories("digit", [4, 0, 1])
     points = np.float32([[4, 0], [0, 90], [1, 135]])
-    layer = KINDS[name](space)
+    layer = KINDS[name](FactorSpace((digit, ANGLE)))
 
     code = encode(layer, points)
 
-    assert_array_equal(code[:, :3], np.eye(3)[[2, 0, 1]])
+    expected = np.eye(3)[[2, 0, 1]]
+    assert_array_equal(code[:, :3], expected)
     assert code.shape == layer.compute_output_shape(points.shape)
 
 
@@ -203,11 +211,12 @@ def test_code_of_a_categorical_factor_is_one_hot(name) -> None:
     ids=lambda encoding: type(encoding).__name__,
 )
 def test_saved_model_has_the_same_code(encoding, tmp_path) -> None:
+    file = tmp_path / "model.keras"
     factors = keras.Input((3,), name="factors")
     model = keras.Model(factors, encoding(factors))
 
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
+    model.save(file)
+    loaded = keras.models.load_model(file)
 
     layer = loaded.layers[-1]
     assert type(layer) is type(encoding)

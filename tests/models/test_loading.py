@@ -178,12 +178,8 @@ MARSHALED = {
     ],
 )
 def test_hostile_model_runs_no_code(
-    module, name, config, word, run_copy, tmp_path, monkeypatch
+    module, name, config, word, run_copy, evil
 ) -> None:
-    mark = tmp_path / "mark"
-    code = f"from pathlib import Path\nPath({str(mark)!r}).touch()\n"
-    (tmp_path / "evil_part.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
 
     def replace_layer(parts: dict) -> None:
         model = json.loads(parts["config.json"])
@@ -199,7 +195,7 @@ def test_hostile_model_runs_no_code(
 
     with pytest.raises(RunError, match=word):
         load_run(run_copy)
-    assert not mark.exists()
+    assert not evil.exists()
     assert "evil_part" not in sys.modules
 
 

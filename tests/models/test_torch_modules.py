@@ -18,12 +18,12 @@ TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
 
 def make_decoder(dtype: Any = torch.float32) -> Any:
     torch.manual_seed(0)
-    hidden = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh())
-    pixels = torch.nn.Linear(8, int(np.prod(TABLE.image_shape)))
-    parts = {"hidden": hidden, "drop": torch.nn.Dropout(0.5), "pixels": pixels}
-    module = torch.nn.Sequential()
-    for name, part in parts.items():
-        module.add_module(name, part)
+    nn = torch.nn
+    num_pixels = int(np.prod(TABLE.image_shape))
+    module = nn.Sequential()
+    module.add_module("hidden", nn.Sequential(nn.Linear(3, 8), nn.Tanh()))
+    module.add_module("drop", nn.Dropout(0.5))
+    module.add_module("pixels", nn.Linear(8, num_pixels))
     return module.to(dtype)
 
 
@@ -36,6 +36,7 @@ def make_decoder(dtype: Any = torch.float32) -> Any:
 )
 def test_geometry_is_exact(dtype, inputs) -> None:
     module = make_decoder(dtype)
+
     result = tfcomp.evaluate(
         module,
         TABLE,
@@ -43,43 +44,66 @@ def test_geometry_is_exact(dtype, inputs) -> None:
         stages=["hidden.1"],
         inputs=inputs,
     )
+
     grid = result.dataset.splits.grid
-    scale = 1 / np.ptp(grid, axis=0) if inputs == "unit" else np.ones(3)
+    scale = np.ones(3)
+    if inputs == "unit":
+        scale = 1 / np.ptp(grid, axis=0)
+    points = torch.tensor(scale * grid, dtype=dtype)  # values begin with 0
     module.eval()
-    given = torch.tensor((grid - grid.min(axis=0)) * scale, dtype=dtype)
     for name, part in (("hidden.1", module[0]), ("image", module)):
-        slopes = torch.func.vmap(torch.func.jacrev(part))(given)
-        slopes = slopes.detach().double().numpy() * scale
+        compute = torch.func.vmap(torch.func.jacrev(part))
+        slopes = compute(points).detach().double().numpy() * scale
         expected = np.einsum("nki,nkj->nij", slopes, slopes)
         assert_allclose(result.geometry(name), expected, rtol=1e-3, atol=1e-6)
-
     assert not result.analysis.nondifferentiable
     assert result.analysis.interactions == {}
 
 
-def test_a_module_is_as_before() -> None:
+@pytest.fixture
+def training() -> Any:
+    """A module in training, but for one layer."""
     module = make_decoder(torch.bfloat16)
     module.train()
     module.hidden.eval()
-    before = {name: p.clone() for name, p in module.state_dict().items()}
-    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
-    result = tfcomp.evaluate(module, table, stages=["hidden"])
+    return module
 
-    # Categories have no column.
-    assert result.geometry("hidden").shape[1:] == (2, 2)
 
-    call = TorchModule(module, ["hidden"])
-    with pytest.raises(ValueError, match="cannot be called") as caught:
-        call(np.zeros((2, 5), np.float32))
-    assert "\n" not in str(caught.value)
+def check_is_untouched(module: Any) -> None:
     assert module.training
     assert module.drop.training
     assert not module.hidden.training
-    assert all(p.grad is None and p.requires_grad for p in module.parameters())
+    for parameter in module.parameters():
+        assert parameter.grad is None
+        assert parameter.requires_grad
+    for part in module.modules():
+        assert not part._forward_hooks
 
-    for name, value in module.state_dict().items():
+
+def test_a_module_is_as_before(training) -> None:
+    before = {}
+    for name, value in training.state_dict().items():
+        before[name] = value.clone()
+    table = FactorTable(IMAGES, CLASSES, kinds=["categorical", "", ""])
+
+    result = tfcomp.evaluate(training, table, stages=["hidden"])
+
+    # Categories have no column.
+    assert result.geometry("hidden").shape[1:] == (2, 2)
+    check_is_untouched(training)
+    for name, value in training.state_dict().items():
         assert torch.equal(value, before[name])
-    assert not any(part._forward_hooks for part in module.modules())
+
+
+def test_a_module_that_fails_is_as_before(training) -> None:
+    call = TorchModule(training, ["hidden"])
+    wrong = np.zeros((2, 5), np.float32)
+
+    with pytest.raises(ValueError, match="cannot be called") as caught:
+        call(wrong)
+
+    assert "\n" not in str(caught.value)
+    check_is_untouched(training)
 
 
 def test_a_module_without_derivatives_has_differences() -> None:
@@ -114,15 +138,19 @@ def test_encoders_get_channels_first() -> None:
             assert tuple(images.shape[1:]) == (3, 4, 5)
             return self.flat(self.conv(images))
 
-    colors = np.random.default_rng(0).random((24, 4, 5, 3), dtype=np.float32)
+    rng = np.random.default_rng(0)
+    colors = rng.random((24, 4, 5, 3), dtype=np.float32)
     table = FactorTable(colors, CLASSES)
     module = Encoder()
+
     result = tfcomp.evaluate_encoder(module, table, codes=False)
-    assert result.stages == ["conv", "latents", "image"]
-    images = torch.from_numpy(table.draw(table.points)).permute(0, 3, 1, 2)
+
+    images = torch.from_numpy(table.draw(table.points))
     with torch.no_grad():
-        expected = module.conv(images).numpy().reshape(24, -1)
+        convolved = module.conv(images.permute(0, 3, 1, 2))
     activations = result.activations("conv").reshape(24, -1)
+    expected = convolved.numpy().reshape(24, -1)
+    assert result.stages == ["conv", "latents", "image"]
     assert_allclose(activations, expected, atol=1e-6)
 
 

@@ -68,13 +68,27 @@ def write_run(folder: Path, *flags: str) -> Path:
     folder.mkdir(parents=True)
     lines = ["# tfcomp: 0.1.0", "# tensorflow: 2.21.0", "--width=8", *flags]
     (folder / "run.flags").write_text("\n".join(lines) + "\n")
-    content = METRICS | {"measures": MEASURES}
-    (folder / "metrics.json").write_text(json.dumps(content))
+    write_metrics(folder)
     return folder
 
 
 def list_rows(numbers: pd.DataFrame) -> list[tuple]:
-    return list(numbers.drop(columns="run").itertuples(index=False, name=None))
+    table = numbers.drop(columns="run")
+    return list(table.itertuples(index=False, name=None))
+
+
+def check_rows(numbers: pd.DataFrame) -> None:
+    """Compares rows to the last bit; NaN equals NaN."""
+    assert repr(list_rows(numbers)) == repr(EXPECTED)
+
+
+def pack(folder: Path, name: str, results: Results) -> tuple[Path, bool]:
+    return write_pack(folder, name, (results.runs, results.numbers))
+
+
+def write_metrics(run: Path, **changes: Any) -> None:
+    content = METRICS | {"measures": MEASURES} | changes
+    (run / "metrics.json").write_text(json.dumps(content))
 
 
 def test_every_number_of_a_run(tmp_path: Path) -> None:
@@ -82,7 +96,7 @@ def test_every_number_of_a_run(tmp_path: Path) -> None:
 
     runs, numbers = tfcomp.read_runs(tmp_path)
 
-    assert repr(list_rows(numbers)) == repr(EXPECTED)
+    check_rows(numbers)
     (run,) = runs.to_dict("records")
     assert set(numbers["run"]) == {run["run"]}
     expected = {
@@ -125,18 +139,18 @@ def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
     for depth, stages in depths.items():
         trial = sweep / "trials" / str(depth)
         folder = write_run(trial, f"--depth={depth}", *flags)
-        layers = {stage: {"f": n / 7} for n, stage in enumerate(stages)}
-        content = METRICS | {"measures": MEASURES, "layers": layers}
-        (folder / "metrics.json").write_text(json.dumps(content))
+        layers = {}
+        for number, stage in enumerate(stages):
+            layers[stage] = {"f": number / 7}
+        write_metrics(folder, layers=layers)
     before = read_results([str(sweep)])
-    tables = before.runs, before.numbers
 
-    path, is_new = write_pack(tmp_path, "sweep", tables)
+    path, is_new = pack(tmp_path, "sweep", before)
+    after = Results(read_pack(path))
 
     assert is_new
-    assert write_pack(tmp_path, "sweep", tables) == (path, False)
+    assert pack(tmp_path, "sweep", before) == (path, False)
     assert b"/home/me" not in lzma.decompress(path.read_bytes())
-    after = Results(read_pack(path))
     assert list(after.runs["flag_of_1999"]) == ["no", "no"]
     pd.testing.assert_frame_equal(
         after.runs.drop(columns="folder"),
@@ -153,28 +167,30 @@ def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
     """An old table has no such column, and its runs are the same ones."""
     folder = write_run(tmp_path / "r", "--depth=3", "--rank=16")
     table = read_results([str(folder)])
-    tables = table.runs.drop(columns="noise"), table.numbers
-    path, _ = write_pack(tmp_path, "old", tables)
-    ((row, *_),) = read_pack(path)
-    assert row["run"] == table.runs["run"][0]
-    assert row["noise"] == 0.0
+    old = table.runs.drop(columns="noise")
+
+    path, _ = write_pack(tmp_path, "old", (old, table.numbers))
+
+    (run,) = read_pack(path)
+    assert run.row["run"] == table.runs["run"][0]
+    assert run.row["noise"] == 0.0
 
 
 def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path: Path) -> None:
     """Runs without it are packed beside runs that have it."""
     write_run(tmp_path / "old", "--seed=1", "--flag_of_1999=no")
     write_run(tmp_path / "new", "--seed=2")
-    table = read_results([str(tmp_path)])
-    hashes = table.runs.set_index("name")["run"]
+    both = read_results([str(tmp_path)])
+    hashes = both.runs.set_index("name")["run"]
 
-    path, _ = write_pack(tmp_path, "both", (table.runs, table.numbers))
+    path, _ = pack(tmp_path, "both", both)
 
     for run in read_pack(path):
         assert run.row["run"] == hashes[run.row["name"]]
     # Nor does a study change with the runs that are read beside it.
     alone = read_results([str(tmp_path / "new")])
-    path, _ = write_pack(tmp_path, "new", (alone.runs, alone.numbers))
-    beside = table.runs[table.runs["name"] == "new"]
+    path, _ = pack(tmp_path, "new", alone)
+    beside = both.runs[both.runs["name"] == "new"]
     again = write_pack(tmp_path, "new", (beside, alone.numbers))
     assert again == (path, False)
 
@@ -193,13 +209,18 @@ def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
 def test_repeats_are_left_out(tmp_path: Path) -> None:
     for number in range(3):
         folder = write_run(tmp_path / f"r{number}", "--seed=2")
-        os.utime(folder / "run.flags", (1000 - number, 1000 - number))
-        # Older runs were measured again.
-        os.utime(folder / "metrics.json", (1000 + number, 1000 + number))
+        start = 1000 - number
+        end = 1000 + number  # older runs were measured again
+        os.utime(folder / "run.flags", (start, start))
+        os.utime(folder / "metrics.json", (end, end))
+
     results = read_results([str(tmp_path)])
+
     assert list(results.runs["name"]) == ["r0"]
     assert len(results.numbers) == len(EXPECTED)
-    assert [note.endswith("r0") for note in results.notes] == [True, True]
+    assert len(results.notes) == 2
+    for note in results.notes:
+        assert note.endswith("r0")
 
 
 @pytest.mark.parametrize(
@@ -257,12 +278,12 @@ def read_expected(tmp_path: Path, capsys: pytest.CaptureFixture) -> Read:
 
     def read() -> list[str]:
         _, numbers = tfcomp.read_runs(logs)
-        assert repr(list_rows(numbers)) == repr(EXPECTED)
+        check_rows(numbers)
 
         compare.main(["", f"--runs={logs}", f"--tables={output}"])
         written = pd.read_csv(output / "numbers.csv", dtype=str).fillna("")
-        written["value"] = [float(text or "nan") for text in written["value"]]
-        assert repr(list_rows(written)) == repr(EXPECTED)
+        written["value"] = pd.to_numeric(written["value"])
+        check_rows(written)
 
         return capsys.readouterr().err.splitlines()
 
@@ -314,8 +335,7 @@ def test_a_number_that_is_text_is_said(
 ) -> None:
     write_run(tmp_path / "logs" / "a", "--seed=1")
     damaged = write_run(tmp_path / "logs" / "b", "--seed=2")
-    content = METRICS | {"measures": MEASURES} | change
-    (damaged / "metrics.json").write_text(json.dumps(content))
+    write_metrics(damaged, **change)
 
     lines = read_expected()
 

@@ -1,12 +1,11 @@
 """A sweep as one table for pandas."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 import tfcomp
-from tests.tables.test_read import METRICS, write_run
+from tests.tables.test_read import write_metrics, write_run
 from tfcomp.config.errors import ConfigError, RunError
 
 
@@ -14,17 +13,17 @@ from tfcomp.config.errors import ConfigError, RunError
 def sweep(tmp_path: Path) -> Path:
     """Two depths with two seeds; the deeper network has one stage more."""
     folder = tmp_path / "s[1]"  # no pattern
-    for number, (depth, seed) in enumerate([(2, 0), (2, 1), (3, 0), (3, 1)]):
-        flags = f"--depth={depth}", f"--seed={seed}"
-        run = write_run(folder / "trials" / f"{number}", *flags)
+    trials = [(2, 0), (2, 1), (3, 0), (3, 1)]
+    for number, (depth, seed) in enumerate(trials):
+        run = folder / "trials" / str(number)
+        write_run(run, f"--depth={depth}", f"--seed={seed}")
         stages = ["code", "image"]
         if depth == 3:
             stages.insert(1, "middle")
         layers = {}
         for place, stage in enumerate(stages):
             layers[stage] = {"probe": place + number / 4, "seed": 9}
-        metrics = METRICS | {"layers": layers, "ood": {"mse": number / 8}}
-        (run / "metrics.json").write_text(json.dumps(metrics))
+        write_metrics(run, layers=layers, ood={"mse": number / 8}, measures={})
     return folder
 
 

@@ -26,12 +26,11 @@ def plant_run(
         subset = "all"
         if name.partition("/")[0] in ("id", "ood", "ood_plus"):
             subset, _, name = name.partition("/")
-        stages = (
-            zip(STAGES, value, strict=True)
-            if isinstance(value, list)
-            else [("", value)]
-        )
-        rows += [(when, subset, stage, name, float(x)) for stage, x in stages]
+        by_stage = {"": value}
+        if isinstance(value, list):
+            by_stage = dict(zip(STAGES, value, strict=True))
+        for stage, number in by_stage.items():
+            rows.append((when, subset, stage, name, float(number)))
     return flatten.Run(flatten.describe_run(every), rows)
 
 
@@ -46,9 +45,9 @@ def plant(
     for flags, seeds, numbers in groups:
         for place, seed in enumerate(seeds):
             factor = 1 + 1e-3 * (place % 3)
-            varied = {
-                name: _scale(value, factor) for name, value in numbers.items()
-            }
+            varied = {}
+            for name, value in numbers.items():
+                varied[name] = _scale(value, factor)
             runs.append(plant_run(flags, seed, varied))
     return Evidence(Results(runs))
 

@@ -33,8 +33,11 @@ def make_runs(
 ) -> list[Any]:
     """Runs of a decoder, whose mean image has half the error of a blank one."""
     runs = []
+    flags = flags | {"model": "cnn"}
     for seed, r2 in enumerate(ood_r2):
-        id_r2 = 0.5 if seed < unfitted else 0.98
+        id_r2 = 0.98
+        if seed < unfitted:
+            id_r2 = 0.5
         scores = {
             "r2/id": id_r2,
             "r2/ood": r2,
@@ -43,12 +46,13 @@ def make_runs(
             "references/additive/ood": 0.25,  # an R² of .5
             "references/nearest_id/ood": 0.6,
         }
-        runs.append(plant_run(flags | {"model": "cnn"}, seed, scores | numbers))
+        runs.append(plant_run(flags, seed, scores | numbers))
     return runs
 
 
 def judge(runs: list[Any]) -> pd.DataFrame:
-    return cells.judge_splits(cells.read_table(Results(runs)))
+    table = cells.read_table(Results(runs))
+    return cells.judge_splits(table)
 
 
 @pytest.mark.parametrize(
@@ -71,22 +75,24 @@ def test_a_decoder_composes_above_predictors(
     fitted = pd.Series(ood_r2[unfitted:], dtype=float)
     number = estimate(fitted, "mean", AT_MOST_ONE)
 
-    row = judge(make_runs(ood_r2, unfitted=unfitted)).iloc[0]
+    runs = make_runs(ood_r2, unfitted=unfitted)
+
+    row = judge(runs).iloc[0]
 
     assert row["composes"] == answer
     assert row["fitted"] == len(fitted)
     assert row["predictor"] == "additive"
     assert row["predictor_r2"] == 0.5
-    assert [row["r2"], row["low"], row["high"]] == approx(
-        [number.mean, number.low, number.high],
-        nan_ok=True,
-    )
+    interval = row[["r2", "low", "high"]].tolist()
+    expected = [number.mean, number.low, number.high]
+    assert interval == approx(expected, nan_ok=True)
 
 
 def test_the_mean_of_held_out_images_is_a_predictor() -> None:
     errors = {"references/additive/ood": 0.9, "references/nearest_id/ood": 0.9}
+    runs = make_runs([-0.1, -0.12, -0.11], **errors)
 
-    row = judge(make_runs([-0.1, -0.12, -0.11], **errors)).iloc[0]
+    row = judge(runs).iloc[0]
 
     assert row["predictor"] == "held_out_mean"
     assert row["predictor_r2"] == 0

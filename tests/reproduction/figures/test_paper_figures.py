@@ -48,7 +48,13 @@ def test_every_figure_of_the_paper_is_declared() -> None:
             assert argument in arguments.get(kind, [argument])
 
 
-@pytest.mark.parametrize(("name", "count"), [("3e", 1), ("13", 3)])
+@pytest.mark.parametrize(
+    "name, count",
+    [
+        ("3e", 1),
+        ("13", 3),
+    ],
+)
 def test_scores_are_drawn_without_networks(
     name: str,
     count: int,
