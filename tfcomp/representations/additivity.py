@@ -452,7 +452,11 @@ def _compare_all(
     return rows, features.mean_or_none(joined[is_number])
 
 
-def _compare_parts(first: Part, second: Part, total: float) -> Scores:
+def _compare_parts(
+    first: Part,
+    second: Part,
+    total: float,
+) -> Scores:
     """Computes overlap and least angle, in degrees, of two parts.
 
     Args:

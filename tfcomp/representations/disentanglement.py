@@ -49,7 +49,11 @@ BATCH = 64
 DEAD_SPREAD = 1e-4  # standard deviation of a code, over the largest
 
 
-def measure_codes(space: FactorSpace, points: Array, codes: Array) -> list[Row]:
+def measure_codes(
+    space: FactorSpace,
+    points: Array,
+    codes: Array,
+) -> list[Row]:
     """Computes DCI, MIG, SAP and FactorVAE's score, and their chance level.
 
     Args:
@@ -89,7 +93,12 @@ def measure_codes(space: FactorSpace, points: Array, codes: Array) -> list[Row]:
         index[sample],
         int(permutations),
     )
-    rows += _list_scores(count_codes, codes, index, NUM_PERMUTATIONS)
+    rows += _list_scores(
+        count_codes,
+        codes,
+        index,
+        NUM_PERMUTATIONS,
+    )
     return rows
 
 
@@ -243,7 +252,11 @@ def compute_sap(
     return float(np.mean(gaps or np.nan))
 
 
-def _predict(code: Array, labels: Array, is_ordered: bool) -> float:
+def _predict(
+    code: Array,
+    labels: Array,
+    is_ordered: bool,
+) -> float:
     """Scores how well a code [n] predicts the values of a factor [n].
 
     Returns:

@@ -53,7 +53,12 @@ class Reader:
         columns = [vote.argmax(axis=1) for vote in votes]
         return np.stack(columns, axis=1)
 
-    def check(self, images: Array, points: Array, steps: int = 0) -> Array:
+    def check(
+        self,
+        images: Array,
+        points: Array,
+        steps: int = 0,
+    ) -> Array:
         """Marks the factors that are read right, [n, F].
 
         Args:
@@ -148,14 +153,29 @@ def train_reader(
 
     keras.utils.set_random_seed(seed)
     model = _build(data.image_shape, data.space.shape)
-    _fit(model, images, data.space.to_index(points), epochs)
+    _fit(
+        model,
+        images,
+        data.space.to_index(points),
+        epochs,
+    )
     reader = Reader(model, data.space)
     rows = choose_rows(len(images), CHECKED)
-    reader.accuracy = _rate(reader, images[rows], points[rows], seed)
+    reader.accuracy = _rate(
+        reader,
+        images[rows],
+        points[rows],
+        seed,
+    )
     return reader
 
 
-def _fit(model: keras.Model, images: Array, index: Array, epochs: int) -> None:
+def _fit(
+    model: keras.Model,
+    images: Array,
+    index: Array,
+    epochs: int,
+) -> None:
     """Trains until all factors are read off 99.9 % of the images.
 
     Args:

@@ -51,7 +51,11 @@ def read_layers(given: Any, count: int) -> Arrays:
     return layers
 
 
-def _check_layer(name: str, array: Array, count: int) -> None:
+def _check_layer(
+    name: str,
+    array: Array,
+    count: int,
+) -> None:
     """Checks type and shape of one layer, and its name."""
     if array.dtype.kind not in "buif":
         raise ValueError(f"{name} must be numbers, got {array.dtype}")
@@ -153,13 +157,30 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        others = _measure_neighbors(values, index, is_ood, space)
+        others = _measure_neighbors(
+            values,
+            index,
+            is_ood,
+            space,
+        )
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
         for numbers in (given, permuted):
             numbers.scores["n"] = len(values)
-        _add_rows(tables, space, layer, "given", given)
-        _add_rows(tables, space, layer, "permuted", permuted)
+        _add_rows(
+            tables,
+            space,
+            layer,
+            "given",
+            given,
+        )
+        _add_rows(
+            tables,
+            space,
+            layer,
+            "permuted",
+            permuted,
+        )
     return tables
 
 
@@ -179,7 +200,12 @@ def _measure_neighbors(
     """
     scores: Scores = {
         "pair_share": _measure_pair_share(values, index, space),
-        "nearest_ood": _rate_nearest(values, index, is_ood, space),
+        "nearest_ood": _rate_nearest(
+            values,
+            index,
+            is_ood,
+            space,
+        ),
     }
     alignment = _align(values, index, is_ood)
     return scores | alignment
@@ -236,7 +262,11 @@ def _measure_pair_share(
     return summary["pair_share_weighted"]
 
 
-def _align(values: Array, index: Array, is_ood: Array) -> Scores:
+def _align(
+    values: Array,
+    index: Array,
+    is_ood: Array,
+) -> Scores:
     """Computes alignments of cosines with ideal kernels, over OOD points."""
     is_compared = is_ood
     if not is_ood.any():

@@ -141,7 +141,10 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        flags = self.runs.drop(columns=list(flatten.NO_FLAGS), errors="ignore")
+        flags = self.runs.drop(
+            columns=list(flatten.NO_FLAGS),
+            errors="ignore",
+        )
         varies = flags.nunique(dropna=False) > 1
         return list(flags.columns[varies])
 
