@@ -211,7 +211,10 @@ def _connect(is_related: Array) -> list[list[int]]:
     return groups
 
 
-def _name_values(space: FactorSpace, aliases: Aliases) -> dict[str, list[str]]:
+def _name_values(
+    space: FactorSpace,
+    aliases: Aliases,
+) -> dict[str, list[str]]:
     """Returns the groups in words, as `0 = 180`."""
     named: dict[str, list[str]] = {}
     for name, groups in aliases.items():

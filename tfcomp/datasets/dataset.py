@@ -334,7 +334,11 @@ class Dataset:
         """Label of `grid_images` in pictures."""
         return "truth" if self.draw_all is None else "mean of true images"
 
-    def render_all(self, points: Array, limit: int) -> tuple[Array, Array]:
+    def render_all(
+        self,
+        points: Array,
+        limit: int,
+    ) -> tuple[Array, Array]:
         """Renders single true images, where `render_array` has their means.
 
         Args:

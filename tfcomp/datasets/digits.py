@@ -16,7 +16,12 @@ from numpy import ndarray as Array
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import find_data_dir
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    Render,
+    build_dataset,
+)
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table
@@ -103,7 +108,10 @@ def _load_digits(data: DataConfig, classes: list[int]) -> Array:
     return np.stack(images)
 
 
-def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
+def _make_space(
+    num_angles: int,
+    classes: list[int],
+) -> FactorSpace:
     angle = Factor(
         "angle",
         # The published angles are `num_angles` from 0 to 360 degrees
@@ -149,7 +157,10 @@ def _parse_classes(data: DataConfig) -> list[int]:
     return sorted(map(int, digits))
 
 
-def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
+def _make_renderer(
+    load: Callable[[], Any],
+    space: FactorSpace,
+) -> Render:
     def render(factors: Any) -> Any:
         """Renders digits [n, H, W, 1], turned by their angles."""
         # Imported here: a bad flag must be answered without TensorFlow.

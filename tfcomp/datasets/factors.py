@@ -102,10 +102,13 @@ class Factor:
         """
         if not self.periodic:
             return 0
-        if not self.levels or self.size == 1:
+        if not self.levels:
             return self.size
+        if self.size == 1:
+            return 1
         last = self.levels[-1]
-        steps_back = round((self.high - last) / self.step)
+        gap = self.high - last
+        steps_back = round(gap / self.step)
         steps_back = max(1, steps_back)
         return self.size - 1 + steps_back
 
@@ -187,38 +190,42 @@ class Factor:
         """
         values = np.asarray(values)
         if self.levels:
-            if self.periodic:
-                values = self._wrap(values)
-            # A table of values by levels would be large.
-            middles = self._find_middles()
-            index = np.searchsorted(middles, values)
+            index = self._search_levels(values)
         else:
-            distances = values - self.low
-            index = np.round(distances / self.step)
-            if self.periodic:
-                index = np.mod(index, self.size)
-            last = self.size - 1
-            index = np.clip(index, 0, last)
-
+            index = self._round_steps(values)
         is_absent = np.isnan(values) | np.isnan(index)
         places = np.where(is_absent, -1, index)
         return places.astype(int)
 
-    def _find_middles(self) -> Array:
-        """Finds the middles between neighboring levels, [size - 1]."""
-        values = self.values()
-        levels = values.astype(np.float64)
+    def _round_steps(self, values: Array) -> Array:
+        """Finds the nearest of equally spaced values; NaN where absent."""
+        distances = values - self.low
+        steps = np.round(distances / self.step)
+        if self.periodic:
+            steps = np.mod(steps, self.size)
+        last = self.size - 1
+        return np.clip(steps, 0, last)
+
+    def _search_levels(self, values: Array) -> Array:
+        """Finds the nearest level, by the middles between neighbors."""
+        if self.periodic:
+            values = self._wrap(values)
+        levels = self.values()
+        levels = levels.astype(np.float64)
         sums = levels[1:] + levels[:-1]
-        return sums / 2
+        # A table of values by levels would be large.
+        return np.searchsorted(sums / 2, values)
 
     def _wrap(self, values: Array) -> Array:
         """Moves values outside of the levels by periods to the nearest one."""
         levels = self.values()
-        start, period = self.find_wrap()
-        moved = start + np.mod(values - start, period)
         is_below = values < levels[0]
         is_above = values > levels[-1]
-        return np.where(is_below | is_above, moved, values)
+        is_outside = is_below | is_above
+
+        start, period = self.find_wrap()
+        offsets = np.mod(values - start, period)
+        return np.where(is_outside, start + offsets, values)
 
     def find_wrap(self) -> tuple[float, float]:
         """Finds the middle between last and first value, and the period."""
@@ -308,11 +315,12 @@ class FactorSpace:
             table: Factor values, [n, F].
         """
         columns = {}
-        for factor, values in zip(self, table.T, strict=True):
+        for number, factor in enumerate(self):
+            column = table[:, number]
             if factor.names:
-                names = list(map(factor.describe, values))
-                values = np.array(names)
-            columns[factor.name] = values
+                names = list(map(factor.describe, column))
+                column = np.array(names)
+            columns[factor.name] = column
         return columns
 
     def name_point(self, index: Sequence[int]) -> str:
@@ -356,7 +364,11 @@ class FactorSpace:
             columns.append(column)
         return np.stack(columns, axis=1)
 
-    def sample(self, count: int, rng: np.random.Generator) -> Array:
+    def sample(
+        self,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Array:
         """Samples uniform points; categories have values of the grid.
 
         Args:

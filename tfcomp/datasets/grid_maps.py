@@ -243,7 +243,10 @@ def list_curves(space: FactorSpace) -> list[Curve]:
     return curves
 
 
-def find_interval(curve: Curve, is_ood: Array) -> tuple[float, float] | None:
+def find_interval(
+    curve: Curve,
+    is_ood: Array,
+) -> tuple[float, float] | None:
     """Finds the first and last held-out value; None if it is in pieces.
 
     Args:

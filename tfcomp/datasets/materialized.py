@@ -35,7 +35,12 @@ OTHERS = "dataset data data_dir examples_dir noise balance correlation".split()
 REMEDY = "with tfcomp train --materialize and the flags of the run"
 TFDS_CODE = "tensorflow_datasets."
 # Keys of a class or message: of TFDS, Protocol Buffers, and older versions.
-CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
+CLASS_KEYS = (
+    "pythonClassName",
+    "python_class_name",
+    "type",
+    "proto_cls",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +83,10 @@ def materialize(
     return folder
 
 
-def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
+def attach_examples(
+    config: RunConfig,
+    dataset: Dataset,
+) -> Dataset:
     """Returns the dataset with the training images of `--examples_dir`.
 
     Args:
@@ -130,17 +138,7 @@ def load_split(
         )
     try:
         check_features(folder)
-        with start_tensorflow():
-            import tensorflow_datasets as tfds
-
-            examples = tfds.builder_from_directory(folder).as_dataset(
-                split=split,
-                batch_size=-1,
-                shuffle_files=False,
-                # Small data sets are cached, which costs time here.
-                read_config=tfds.ReadConfig(try_autocache=False),
-            )
-            table = tfds.as_numpy(examples)
+        table = _read_columns(folder, split)
         dataset = dataset or make_dataset(config)
         columns = []
         for factor in dataset.space:
@@ -153,6 +151,22 @@ def load_split(
             f"--examples_dir: {name} in {examples_dir} cannot be read "
             f"({first_line(error)}); remove it and write it again {REMEDY}"
         ) from error
+
+
+def _read_columns(folder: Path, split: str) -> dict[str, Array]:
+    """Reads all examples of a split, an array for each feature."""
+    with start_tensorflow():
+        import tensorflow_datasets as tfds
+
+        builder = tfds.builder_from_directory(folder)
+        examples = builder.as_dataset(
+            split=split,
+            batch_size=-1,
+            shuffle_files=False,
+            # Small data sets are cached, which costs time here.
+            read_config=tfds.ReadConfig(try_autocache=False),
+        )
+        return tfds.as_numpy(examples)
 
 
 def select_settings(config: RunConfig) -> dict[str, Any]:

@@ -112,14 +112,19 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     def contains(values: Array) -> Array:
         index = space.to_index(values)
         index = index[:, columns]
-        is_inside = (index >= low) & (index < end)
+        is_above = index >= low
+        is_below = index < end
+        is_inside = is_above & is_below
         return is_inside.all(axis=1)
 
     return contains
 
 
 @REGIONS.register("orthotopic")
-def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
+def make_orthotopic(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out points with more than n factors beyond their thresholds.
 
     Args:

@@ -321,7 +321,10 @@ def make_random(arguments: str, space: FactorSpace) -> Predicate:
 
 
 @REGIONS.register("random_box")
-def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
+def make_random_box(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out random intervals, none of a whole factor, as `0.1:3`.
 
     Args:
@@ -360,7 +363,9 @@ def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
         index = space.to_index(values)
         index = index[:, columns]
         steps = (index - starts) % sizes
-        is_inside = (steps < widths) & (index >= 0)
+        is_near = steps < widths
+        is_present = index >= 0
+        is_inside = is_near & is_present
         return is_inside.all(axis=1)
 
     return contains
@@ -400,8 +405,9 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
         raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
     width, text = match.groups()
     groups = parse_groups(text or "", space)
-    num_varied = sum(factor.size > 1 for factor in space)
-    if len(groups) < 2 or num_varied < 2:
+    varied = [factor for factor in space if factor.size > 1]
+    fewest = min(len(groups), len(varied))
+    if fewest < 2:
         raise ValueError("of this kind needs two factors")
 
     if width is None:
@@ -412,13 +418,17 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     return _leave_diagonal(space, groups, float(width))
 
 
-def _leave_axes(space: FactorSpace, groups: list[list[int]]) -> Predicate:
+def _leave_axes(
+    space: FactorSpace,
+    groups: list[list[int]],
+) -> Predicate:
     sizes = np.array(space.shape)
     middle = sizes // 2
 
     def contains(values: Array) -> Array:
         index = space.to_index(values)
-        is_off = (index != middle) & (index >= 0)
+        is_present = index >= 0
+        is_off = is_present & (index != middle)
         num_off = np.zeros(len(index), int)
         for group in groups:
             members = is_off[:, group]
@@ -522,7 +532,10 @@ def _find_blocked(
     return [space.names.index(name) for name in names]
 
 
-def _test_ordered(text: str, space: FactorSpace) -> list[Predicate]:
+def _test_ordered(
+    text: str,
+    space: FactorSpace,
+) -> list[Predicate]:
     """Tests each ordered factor for an interval `LOW-HIGH`."""
     match = _BOUNDS.fullmatch(text)
     if match is None or not match[2]:
@@ -578,8 +591,9 @@ def _test_classes(text: str, factor: Factor) -> Predicate:
 def _list_names(factor: Factor) -> str:
     """Lists levels as regions read them; in quotes or by number if needed."""
     names = []
+    separators = {*_SEPARATORS}
     for place, name in enumerate(factor.names):
-        if not {*_SEPARATORS}.isdisjoint(name):
+        if not separators.isdisjoint(name):
             name = f"'{name}' (#{place})"
         names.append(name)
     return ", ".join(names)
@@ -609,7 +623,8 @@ def _test_values(text: str, factor: Factor) -> Predicate:
     low = _read_value(first, factor)
     high = _read_value(last, factor)
     # The end of a period is its start; an open interval ends before.
-    is_round = factor.periodic and last != "max" and high == factor.high
+    is_end = high == factor.high and last != "max"
+    is_round = factor.periodic and is_end
     _check_order(low, high, factor)
 
     def test(values: Array) -> Array:
@@ -636,9 +651,11 @@ def _lie_between(
     high: float,
 ) -> Array:
     """Marks the numbers in an interval, round the period if `low` is above."""
+    is_above = numbers >= low
+    is_below = numbers <= high
     if low <= high:
-        return (numbers >= low) & (numbers <= high)
-    return (numbers >= low) | (numbers <= high)
+        return is_above & is_below
+    return is_above | is_below
 
 
 def _read_class(text: str, factor: Factor) -> int:
@@ -669,7 +686,8 @@ def _read_value(text: str, factor: Factor) -> float:
     slack = 0.0
     if not factor.periodic:
         slack = factor.step / 2
-    end = float(np.clip(bound, factor.low, factor.high))
+    end = max(bound, factor.low)
+    end = min(end, factor.high)
     distance = abs(bound - end)
     if bound != end and distance >= slack:
         ends = f"{factor.low:g} to {factor.high:g}"

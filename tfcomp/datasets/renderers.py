@@ -104,7 +104,10 @@ def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
     return images
 
 
-def rotate_images(images: tf.Tensor, degrees: tf.Tensor) -> tf.Tensor:
+def rotate_images(
+    images: tf.Tensor,
+    degrees: tf.Tensor,
+) -> tf.Tensor:
     """Rotates every image by its own angle.
 
     In float64, as `scipy.ndimage.rotate(image, angle, order=1, reshape=False)`:
@@ -450,6 +453,33 @@ def render_composed(
     Returns:
         Images, float32 [n, N, N, 1].
     """
+    disk, square = _brighten_objects(factors, grid_size)
+    if composition == "sum":
+        images = disk + square
+    elif composition == "product":
+        disk_light = 1.0 - disk
+        square_light = 1.0 - square
+        images = disk_light * square_light
+    else:
+        uncovered = 1.0 - disk / DISK_LEVEL
+        images = disk + uncovered * square
+    images = tf.cast(images, tf.float32)
+    return images[..., tf.newaxis]
+
+
+def _brighten_objects(
+    factors: tf.Tensor,
+    grid_size: int,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Computes the brightness of the disk and of the square, alone.
+
+    Args:
+        factors: The centers x_a, y_a, x_b, y_b (px), [n, 4].
+        grid_size: Rows and columns of the image, N.
+
+    Returns:
+        `.7 a` and `.9 b` of `render_composed`, float64 [n, N, N] each.
+    """
     centers = tf.cast(factors, tf.float64)
     centers = centers[:, tf.newaxis, tf.newaxis]
     pixels = tf.range(grid_size, dtype=tf.float64)
@@ -471,17 +501,6 @@ def render_composed(
     radius = RADIUS * grid_size
     disk_depth = (radius - disk_distance) / EDGE
     square_depth = (radius - square_distance) / EDGE
-    a = DISK_LEVEL * tf.sigmoid(disk_depth)
-    b = SQUARE_LEVEL * tf.sigmoid(square_depth)
-
-    if composition == "sum":
-        images = a + b
-    elif composition == "product":
-        disk_light = 1.0 - a
-        square_light = 1.0 - b
-        images = disk_light * square_light
-    else:
-        uncovered = 1.0 - a / DISK_LEVEL
-        images = a + uncovered * b
-    images = tf.cast(images, tf.float32)
-    return images[..., tf.newaxis]
+    disk = DISK_LEVEL * tf.sigmoid(disk_depth)
+    square = SQUARE_LEVEL * tf.sigmoid(square_depth)
+    return disk, square

@@ -47,7 +47,12 @@ MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
 RENDERED = 64  # combinations at a time
 RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
 CHANGE = 1 / 255  # pixels with a smaller range, or share of the largest
-NUMBERS = ("certified", "missing_rank", "noise_mean", "noise_max")
+NUMBERS = (
+    "certified",
+    "missing_rank",
+    "noise_mean",
+    "noise_max",
+)
 Numbers = dict[str, float | None]
 
 
@@ -104,7 +109,10 @@ def certify(
     return Certificate(~is_open, images)
 
 
-def _certify_training(points: Array, num_train: int) -> Certificate:
+def _certify_training(
+    points: Array,
+    num_train: int,
+) -> Certificate:
     """Certifies training combinations alone: all factors may interact."""
     numbers = number_rows(points)
     train = numbers[:num_train]
@@ -226,7 +234,8 @@ def _find_null(codes: Array, num_columns: int) -> Array:
     free = order[rank:]
 
     num_free = len(free)
-    null = np.zeros((num_columns, num_free))
+    shape = (num_columns, num_free)
+    null = np.zeros(shape)
     null[free] = np.eye(num_free)
     null[determined] = -solve_triangular(
         lower[:rank, :rank],
@@ -243,7 +252,8 @@ def _is_open(codes: Array, null: Array) -> Array:
     """Marks rows [n] that are not in the row space."""
     rng = np.random.default_rng(0)
     num_vectors = null.shape[1]
-    weights = rng.normal(size=(num_vectors, TESTS))
+    shape = (num_vectors, TESTS)
+    weights = rng.normal(size=shape)
     vectors = null @ weights
     totals = _sum_columns(vectors, codes)
     is_far = np.abs(totals) > ROUNDING
@@ -361,16 +371,13 @@ def summarize_certificates(
         certified = certificate.certified[is_ood]
         numbers["missing_rank"] = len(certificate.images)
         if certified.size:
-            share = certified.mean()
-            numbers["certified"] = float(share)
+            numbers["certified"] = float(certified.mean())
 
         determined = classes[certified]
         noise = measure_noise(train, determined, order)
         if noise is not None:
-            mean = noise.mean()
-            largest = noise.max()
-            numbers["noise_mean"] = float(mean)
-            numbers["noise_max"] = float(largest)
+            numbers["noise_mean"] = float(noise.mean())
+            numbers["noise_max"] = float(noise.max())
     return summary
 
 
@@ -398,7 +405,10 @@ def list_images(
     return images
 
 
-def mark_certified(dataset: Dataset, certificate: Certificate) -> Array:
+def mark_certified(
+    dataset: Dataset,
+    certificate: Certificate,
+) -> Array:
     """Returns 1, 0 or NaN (not held out) for each point of the grid, [n].
 
     Args:
@@ -451,7 +461,10 @@ def measure_noise(
     return variance
 
 
-def _number_few_effects(table: Array, order: int) -> tuple[Array, int]:
+def _number_few_effects(
+    table: Array,
+    order: int,
+) -> tuple[Array, int]:
     """Numbers effects, unless even the groups of factors are too many."""
     count, num_factors = table.shape
     num_groups = math.comb(num_factors, order)
@@ -524,7 +537,7 @@ def _average_training(
         from them, [n], a sum over pixels.
     """
     means = []
-    around = []
+    distances = []
     for rows in groups:
         sample = choose_rows(len(rows), share)
         images = dataset.render_training(rows[sample])
@@ -534,8 +547,9 @@ def _average_training(
 
         squares = np.square(images - mean)
         distance = squares.sum() / len(images)
-        around.append(distance)
-    return np.stack(means), np.array(around)
+        distances.append(distance)
+    around = np.array(distances)
+    return np.stack(means), around
 
 
 def explain_images(
@@ -596,7 +610,8 @@ def _span_effects(codes: Array, num_columns: int) -> Array:
         num_columns: The number of columns.
     """
     count = len(codes)
-    design = np.zeros((count, num_columns + 1))
+    shape = (count, num_columns + 1)
+    design = np.zeros(shape)
     rows = np.arange(count)
     design[rows[:, None], codes] = 1
     design[:, -1] = 1  # a constant, in the place of absent effects

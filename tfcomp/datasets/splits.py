@@ -147,21 +147,14 @@ def make_splits(
         is_test=~is_ood & ~is_trained,
     )
 
-    if eval_points is None:
-        limit = len(points)
-    elif eval_points == 0:
-        limit = MAX_ANALYZED
-    else:
-        limit = eval_points
+    limit = _choose_limit(eval_points, len(points))
     if len(points) <= limit:
-        is_complete = cells is None or _is_grid(space, every)
         return Splits(
-            train,
-            points,
-            hidden,
-            is_complete,
+            train=train,
+            points=points,
+            hidden=hidden,
+            is_complete=cells is None or _is_grid(space, every),
         )
-
     sample = sample_rows(is_ood, limit)
     return Splits(
         train=train,
@@ -171,6 +164,20 @@ def make_splits(
         existing=points,
         is_streamed=eval_points == 0,
     )
+
+
+def _choose_limit(eval_points: int | None, count: int) -> int:
+    """Chooses how many points analyses look at, at most.
+
+    Args:
+        eval_points: As in `make_splits`.
+        count: The number of points.
+    """
+    if eval_points is None:
+        return count
+    if eval_points == 0:
+        return MAX_ANALYZED
+    return eval_points
 
 
 def _check_leaks(region: Region, train: Array) -> None:
@@ -400,7 +407,10 @@ def weigh(
     return np.exp(least - logs)
 
 
-def _parse_pair(pair: str, space: FactorSpace) -> tuple[int, int, float]:
+def _parse_pair(
+    pair: str,
+    space: FactorSpace,
+) -> tuple[int, int, float]:
     """Parses `a,b:s` into two columns and the width s."""
     names = ", ".join(space.names)
     rule = f"must be a,b:0.4 for two of {names}"

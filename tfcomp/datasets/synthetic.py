@@ -13,13 +13,24 @@ from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    Render,
+    build_dataset,
+)
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 
 # The last three look different at every angle.
-SHAPES = ("square", "ellipse", "heart", "triangle", "l")
+SHAPES = (
+    "square",
+    "ellipse",
+    "heart",
+    "triangle",
+    "l",
+)
 MARGIN = 0.18  # of the side: a sprite of scale 1 stays inside, also turned
 MAX_SIZE = 1000
 CENTER_MARGIN = 0.25  # of centers, in image sides: objects stay inside

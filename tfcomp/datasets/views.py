@@ -206,7 +206,10 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
     return dataset.at_points(splits.points[rows])
 
 
-def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
+def subsample_levels(
+    dataset: Dataset,
+    limit: int = MAX_EXPLORED,
+) -> Dataset:
     """Moves a dataset to all combinations of even levels of its factors.
 
     Some of them are held out, if any combination is. Where few combinations
@@ -231,7 +234,8 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
     if num_held_out and not is_ood[rows].any():
         # Levels give way to the levels of a held-out combination.
         middle = held_out[num_held_out // 2]
-        for column, level in zip(levels, middle, strict=True):
+        for number, column in enumerate(levels):
+            level = middle[number]
             distances = np.abs(column - level)
             nearest = distances.argmin()
             column[nearest] = level
@@ -272,9 +276,10 @@ def _choose_levels(index: Array, limit: int) -> list[Array]:
 
 def _find_rows(index: Array, levels: Sequence[Array]) -> Array:
     """Finds the rows of [n, F] all of whose levels are listed."""
-    is_listed = np.ones(len(index), bool)
-    for column, listed in zip(index.T, levels, strict=True):
-        is_listed &= np.isin(column, listed)
+    count = len(index)
+    is_listed = np.ones(count, bool)
+    for column, listed in enumerate(levels):
+        is_listed &= np.isin(index[:, column], listed)
     return np.flatnonzero(is_listed)
 
 
@@ -320,8 +325,9 @@ def read_points(
     if not has_columns or not len(table):
         rule = f"must be [n, {num_factors}] ({names})"
         raise ConfigError("factors", rule, shape)
-    for factor, values in zip(space, table.T, strict=True):
+    for column, factor in enumerate(space):
         if factor.categorical:
+            values = table[:, column]
             _check_levels(factor, values)
     return table
 
@@ -340,7 +346,10 @@ def _check_levels(factor: Factor, values: Array) -> None:
         raise ConfigError(factor.name, f"must be among {listed}", first)
 
 
-def _join_columns(space: FactorSpace, given: Mapping[str, Any]) -> Array:
+def _join_columns(
+    space: FactorSpace,
+    given: Mapping[str, Any],
+) -> Array:
     """Joins values or names of levels by factor into a table, [n, F]."""
     columns = []
     for factor in space:

@@ -104,6 +104,11 @@ class ValueEmbedding(keras.layers.Layer):
         self.inputs = inputs
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
+        """Renders the matrices of values.
+
+        Args:
+            inputs: Values [batch, 1], or codes [batch, V], as `inputs` says.
+        """
         if self.inputs == "index":
             index = ops.reshape(inputs, (-1,))
             rows, valid = self._find_rows(index)
@@ -121,6 +126,11 @@ class ValueEmbedding(keras.layers.Layer):
         return values[:, : self.rank]
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
+        """Returns the shape of the matrices.
+
+        Args:
+            input_shape: Of a batch of values or codes.
+        """
         return (input_shape[0], *self.size)
 
     def get_config(self) -> dict:
@@ -201,6 +211,11 @@ class LowRankEmbedding(ValueEmbedding):
         self.right_regularizer = get(right_regularizer)
 
     def build(self, input_shape: tuple) -> None:
+        """Adds the weights of the modes.
+
+        Args:
+            input_shape: Of a batch; weights do not depend on it.
+        """
         rows, columns = self.size
         self.coefficients = self._add_modes(
             "coefficients",
@@ -236,6 +251,12 @@ class LowRankEmbedding(ValueEmbedding):
         )
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
+        """Looks up the matrices of values, [batch, rows, columns].
+
+        Args:
+            rows: Number of each value, [batch].
+            valid: False where the factor is absent, and the matrix 0, [batch].
+        """
         coefficients = take_rows(self.coefficients, rows)  # [batch, R]
         is_valid = valid[:, None]
         coefficients = ops.where(is_valid, coefficients, 0.0)
@@ -259,6 +280,14 @@ class LowRankEmbedding(ValueEmbedding):
 
     @classmethod
     def from_config(cls, config: dict) -> Self:
+        """Restores the layer of a saved model.
+
+        Args:
+            config: The result of `get_config`, also of an earlier version.
+
+        Raises:
+            ValueError: If the model has orthogonal modes.
+        """
         # Models saved before 0.3 have them: None, None and False.
         for name in ("coefficient_initializer", "vector_initializer"):
             config.pop(name, None)
@@ -344,6 +373,11 @@ class AxisEmbedding(ValueEmbedding):
         self.group_weight = float(group_weight)
 
     def build(self, input_shape: tuple) -> None:
+        """Adds the profiles of the axes.
+
+        Args:
+            input_shape: Of a batch; weights do not depend on it.
+        """
         self.kept = self.add_weight(
             shape=(self.rank,),
             initializer="ones",
@@ -369,6 +403,12 @@ class AxisEmbedding(ValueEmbedding):
             self._profiles.append(weight)
 
     def look_up(self, rows: KerasTensor, valid: KerasTensor) -> KerasTensor:
+        """Looks up the matrices of values, [batch, rows, columns].
+
+        Args:
+            rows: Number of each value, [batch].
+            valid: False where the factor is absent, and the matrix 0, [batch].
+        """
         is_valid = valid[:, None]
         profiles = []
         for weight in self._profiles:

@@ -27,6 +27,8 @@ MAX_IMAGES = 20_000  # that a reader is trained on
 CHECKED = 2000  # true images on which it is rated
 USEFUL = 0.9  # accuracy on true images, at least
 NOISE = 0.1  # standard deviation
+# Names of a share of outputs, and of the same share of true images.
+CEILINGS = {"accuracy": "ceiling", "near": "near_ceiling"}
 Row = dict[str, Any]
 
 
@@ -38,13 +40,24 @@ class Reader:
             `true`, have `noise`, or are `shifted` by a pixel.
     """
 
-    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> None:
         self.model = model
         self.space = space
         self.accuracy = pd.DataFrame()
 
     def read(self, images: Array) -> Array:
-        """Reads the grid indices of the factors [n, F] off images."""
+        """Reads the factors off images.
+
+        Args:
+            images: Images, [n, H, W, C].
+
+        Returns:
+            Grid indices, [n, F].
+        """
         votes = self.model.predict(
             images,
             batch_size=256,
@@ -67,23 +80,27 @@ class Reader:
             steps: By how many steps ordered factors may be wrong.
         """
         index = self.space.to_index(points)
-        distance = np.abs(self.read(images) - index)
-        is_right = np.empty(distance.shape, bool)
-        for number, factor in enumerate(self.space):
-            column = distance[:, number]
+        distances = np.abs(self.read(images) - index)
+        is_right = np.empty(distances.shape, bool)
+        for column, factor in enumerate(self.space):
+            distance = distances[:, column]
             if factor.periodic:
-                column = np.minimum(column, factor.cycle - column)
+                way_back = factor.cycle - distance
+                distance = np.minimum(distance, way_back)
             allowed = steps
             if factor.categorical:
                 allowed = 0
-            is_right[:, number] = column <= allowed
+            is_right[:, column] = distance <= allowed
 
-        flat = images.reshape(len(images), -1)
-        is_finite = np.isfinite(flat).all(axis=1)
+        is_number = np.isfinite(images)
+        is_finite = is_number.all(axis=(1, 2, 3))
         return is_right & is_finite[:, None]
 
     def check_truth(self, dataset: Dataset) -> None:
         """Notes the factors that it cannot read off true images.
+
+        Args:
+            dataset: Has the true images.
 
         Raises:
             ConfigError: If it reads none, or other factors or images.
@@ -97,7 +114,8 @@ class Reader:
         sample = choose_rows(len(grid), CHECKED)
         points = grid[sample]
         images, rows = dataset.render_all(points, CHECKED)
-        is_right = self.check(images, points[rows])
+        image_points = points[rows]
+        is_right = self.check(images, image_points)
         hits = is_right.mean(axis=0)
 
         weak = []
@@ -138,12 +156,11 @@ def train_reader(
         >>> tfcomp.evaluate(model, table, "square:9-18", reader=reader)
     """
     if isinstance(data, FactorTable):
-        config = make_config(
-            {
-                "dataset": "table",
-                "region": "none",
-            }
-        )
+        flags = {
+            "dataset": "table",
+            "region": "none",
+        }
+        config = make_config(flags)
         data = make_table_dataset(config, data)
     every_point = data.splits.all.factors
     sample = choose_rows(len(every_point), MAX_IMAGES)
@@ -151,20 +168,22 @@ def train_reader(
     images, rows = data.render_all(sampled_points, MAX_IMAGES)
     points = sampled_points[rows]
 
+    space = data.space
+    index = space.to_index(points)
     keras.utils.set_random_seed(seed)
-    model = _build(data.image_shape, data.space.shape)
+    model = _build(data.image_shape, space.shape)
     _fit(
         model,
         images,
-        data.space.to_index(points),
+        index,
         epochs,
     )
-    reader = Reader(model, data.space)
-    rows = choose_rows(len(images), CHECKED)
+    reader = Reader(model, space)
+    checked = choose_rows(len(images), CHECKED)
     reader.accuracy = _rate(
         reader,
-        images[rows],
-        points[rows],
+        images[checked],
+        points[checked],
         seed,
     )
     return reader
@@ -186,20 +205,24 @@ def _fit(
     """
 
     def stop(epoch: int, logs: dict[str, float]) -> None:
-        names = [name for name in logs if name.endswith("accuracy")]
-        lowest = min(logs[name] for name in names)
-        model.stop_training = lowest > 0.999
+        accuracies = []
+        for name, value in logs.items():
+            if name.endswith("accuracy"):
+                accuracies.append(value)
+        model.stop_training = min(accuracies) > 0.999
 
-    repeats = max(1, MAX_IMAGES // len(images) // 10)  # of small tables
+    repeats = MAX_IMAGES // len(images) // 10
+    repeats = max(1, repeats)  # of small tables
     images = np.repeat(images, repeats, axis=0)
     index = np.repeat(index, repeats, axis=0)
+    stopping = keras.callbacks.LambdaCallback(on_epoch_end=stop)
     model.fit(
         images,
         list(index.T),
         batch_size=64,
         epochs=epochs,
         verbose=0,
-        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=stop)],
+        callbacks=[stopping],
     )
 
 
@@ -219,19 +242,23 @@ def _rate(
     """
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, NOISE, images.shape)
+    noisy = images + noise
     kinds = {
         "true": images,
-        "noise": (images + noise).astype(np.float32),
+        "noise": noisy.astype(np.float32),
         "shifted": np.roll(images, 1, axis=2),
     }
     table = {"factor": reader.space.names}
-    for kind, changed in kinds.items():
-        is_right = reader.check(changed, points)
+    for kind, kind_images in kinds.items():
+        is_right = reader.check(kind_images, points)
         table[kind] = is_right.mean(axis=0)
     return pd.DataFrame(table)
 
 
-def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
+def _build(
+    shape: tuple[int, ...],
+    sizes: Sequence[int],
+) -> keras.Model:
     """Builds the network of a reader.
 
     Args:
@@ -240,7 +267,8 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
     """
     layers = keras.layers
     images = keras.Input(shape)
-    units = layers.GaussianNoise(NOISE / 2)(images)
+    noise = layers.GaussianNoise(NOISE / 2)
+    units = noise(images)
     width = 32
     side = min(shape[:2])
     while side > 8 or width == 32:
@@ -255,8 +283,12 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
         width = 64
         side = -(-side // 2)
     units = layers.Flatten()(units)
-    units = layers.Dense(128, "relu")(units)
-    heads = [layers.Dense(size, "softmax")(units) for size in sizes]
+    dense = layers.Dense(128, "relu")
+    units = dense(units)
+    heads = []
+    for size in sizes:
+        head = layers.Dense(size, "softmax")
+        heads.append(head(units))
 
     model = keras.Model(images, heads)
     model.compile(
@@ -273,10 +305,10 @@ def find_levels(dataset: Dataset) -> Array:
     index = space.to_index(dataset.splits.grid)
     train = sample_known(dataset)
     train_index = space.to_index(train)
-    known = np.unique(train_index, axis=0)
+    train_index = np.unique(train_index, axis=0)
 
-    places = find_nearest(index, known, space)
-    nearest = known[places]
+    places = find_nearest(index, train_index, space)
+    nearest = train_index[places]
     differs = index != nearest
     return differs.sum(axis=1)
 
@@ -302,37 +334,43 @@ def list_readings(
         counts once, with the share of them that is read right.
     """
     grid = dataset.splits.grid
-    truth, rows = dataset.render_all(grid, MAX_IMAGES)
-    sampled_images = [outputs]
-    for _ in range(1, samples):
-        batches = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
-        sampled_images.append(batches["image"])
+    truth, truth_rows = dataset.render_all(grid, MAX_IMAGES)
 
-    drawn = np.concatenate(sampled_images)
-    drawn_rows = np.tile(np.arange(len(grid)), samples)
+    def sample(factors: Any) -> dict[str, Any]:
+        return {"image": model(factors)}
+
+    parts = [outputs]
+    for _ in range(1, samples):
+        batches = evaluate_in_batches(sample, grid)
+        parts.append(batches["image"])
+    images = np.concatenate(parts)
+    every_row = np.arange(len(grid))
+    rows = np.tile(every_row, samples)
 
     shares: dict[str, pd.DataFrame] = {}
-    columns = [("accuracy", "ceiling", 0), ("near", "near_ceiling", 1)]
-    for accuracy, ceiling, steps in columns:
+    for accuracy, steps in {"accuracy": 0, "near": 1}.items():
         shares[accuracy] = _measure_shares(
             reader,
             dataset,
-            drawn,
-            drawn_rows,
+            images,
+            rows,
             steps,
         )
-        shares[ceiling] = _measure_shares(
+        shares[CEILINGS[accuracy]] = _measure_shares(
             reader,
             dataset,
             truth,
-            rows,
+            truth_rows,
             steps,
         )
     frame = pd.concat(shares, axis=1)
     return _average_levels(dataset, frame)
 
 
-def _average_levels(dataset: Dataset, shares: pd.DataFrame) -> list[Row]:
+def _average_levels(
+    dataset: Dataset,
+    shares: pd.DataFrame,
+) -> list[Row]:
     """Averages shares over the points of each split and level.
 
     Args:
@@ -344,12 +382,14 @@ def _average_levels(dataset: Dataset, shares: pd.DataFrame) -> list[Row]:
     """
     is_ood = dataset.splits.is_ood
     subsets = np.where(is_ood, "ood", "id")
-    levels = find_levels(dataset).astype(str)
+    levels = find_levels(dataset)
     anything = np.full(len(subsets), "any")
     means = []
-    for level in (anything, levels):
-        mean = shares.groupby([subsets, level]).mean()
-        means.append(mean.stack(future_stack=True))
+    for level in (anything, levels.astype(str)):
+        groups = shares.groupby([subsets, level])
+        mean = groups.mean()
+        rows_of_factors = mean.stack(future_stack=True)
+        means.append(rows_of_factors)
     table = pd.concat(means)
     table = table.rename_axis(["subset", "level", "factor"])
     rows = table.reset_index().to_dict("records")

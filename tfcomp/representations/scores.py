@@ -20,7 +20,7 @@ from tfcomp.representations import additivity, moments
 
 Row = dict[str, Any]
 MAX_COMPARED = 1024  # points whose kernels and nearest items are compared
-MAX_KNOWN = 2**16  # training points among which the nearest is searched
+MAX_TRAIN = 2**16  # training points among which the nearest is searched
 
 
 def read_layers(given: Any, count: int) -> Arrays:
@@ -165,22 +165,19 @@ def measure_layers(
         )
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
-        for numbers in (given, permuted):
+        results = {
+            "given": given,
+            "permuted": permuted,
+        }
+        for classes, numbers in results.items():
             numbers.scores["n"] = len(values)
-        _add_rows(
-            tables,
-            space,
-            layer,
-            "given",
-            given,
-        )
-        _add_rows(
-            tables,
-            space,
-            layer,
-            "permuted",
-            permuted,
-        )
+            _add_rows(
+                tables,
+                space,
+                layer,
+                classes,
+                numbers,
+            )
     return tables
 
 
@@ -276,7 +273,8 @@ def _align(
     rows = rows[sample]
 
     mean = values.mean(axis=0)
-    centered = values[rows] - mean
+    compared = values[rows]
+    centered = compared - mean
     gram = compute_cosine_gram(centered)
     every = np.arange(len(rows))
     return summarize_alignment(gram, index[rows], every)
@@ -296,20 +294,22 @@ def _rate_nearest(
         is_ood: Which rows are held out, [n].
         space: The factors.
     """
-    ood = np.flatnonzero(is_ood)
-    known = np.flatnonzero(~is_ood)
-    if not len(ood):
+    ood_rows = np.flatnonzero(is_ood)
+    id_rows = np.flatnonzero(~is_ood)
+    if not len(ood_rows):
         return None
 
-    mean = values[known].mean(axis=0, dtype=np.float64)
-    ood_sample = choose_rows(len(ood), MAX_COMPARED)
-    known_sample = choose_rows(len(known), MAX_KNOWN)
-    ood = ood[ood_sample]
-    known = known[known_sample]
-    places = find_nearest(index[ood], index[known], space)
-    nearest = values[known[places]]
+    id_values = values[id_rows]
+    mean = id_values.mean(axis=0, dtype=np.float64)
+    ood_sample = choose_rows(len(ood_rows), MAX_COMPARED)
+    ood_rows = ood_rows[ood_sample]
+    id_sample = choose_rows(len(id_rows), MAX_TRAIN)
+    id_rows = id_rows[id_sample]
+    places = find_nearest(index[ood_rows], index[id_rows], space)
+    nearest_rows = id_rows[places]
+    nearest = values[nearest_rows]
 
-    truth = values[ood].astype(float)
+    truth = values[ood_rows].astype(float)
     error = np.sum((truth - nearest) ** 2)
     total = np.sum((truth - mean) ** 2)
     if not total > 0:
