@@ -40,10 +40,12 @@ def make_batches(
         num_steps: The number of batches; by default they do not end.
     """
     table = tf.constant(dataset.splits.train)
-    num_pixels = len(table) * math.prod(dataset.image_shape)
+    num_pixels = math.prod(dataset.image_shape)
+    num_bytes = 4 * num_pixels * len(table)
     stored = None
-    if 4 * num_pixels <= MAX_STORED:
-        stored = tf.constant(_render_all(dataset))
+    if num_bytes <= MAX_STORED:
+        every_image = _render_all(dataset)
+        stored = tf.constant(every_image)
 
     def make_batch(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Looks up factors [B, F], and renders images unless stored."""
@@ -52,7 +54,8 @@ def make_batches(
             images = _render_rows(dataset, rows, factors)
         else:
             images = tf.gather(stored, rows)
-        return factors, _add_noise(images, rows, dataset.noise)
+        noisy = _add_noise(images, rows, dataset.noise)
+        return factors, noisy
 
     if stored is not None:  # a renderer of users may need it
         make_batch = skip_autograph(make_batch)
@@ -85,8 +88,13 @@ def _render_rows(
     """
     if dataset.draw_train is None:
         return dataset.render(factors)
-    images = tf.numpy_function(dataset.draw_train, [rows], tf.float32)
-    return tf.ensure_shape(images, (None, *dataset.image_shape))
+    images = tf.numpy_function(
+        dataset.draw_train,
+        inp=[rows],
+        Tout=tf.float32,
+    )
+    shape = (None, *dataset.image_shape)
+    return tf.ensure_shape(images, shape)
 
 
 def make_row_batches(
@@ -107,20 +115,24 @@ def make_row_batches(
         num_steps: The number of batches; by default they do not end.
         together: The number of steps K whose rows are one element, [K B].
     """
+    num_train = len(dataset.splits.train)
     pass_rows = dataset.pass_rows
     if pass_rows is None:
-        pass_rows = np.arange(len(dataset.splits.train))
+        pass_rows = np.arange(num_train)
+
     size = batch_size * together
+    start = first_step * batch_size
     end = tf.int64.max - size
     if num_steps is not None:
-        end = (first_step + num_steps) * batch_size
+        end = start + num_steps * batch_size
 
     def choose(first: tf.Tensor) -> tf.Tensor:
-        numbers = first + tf.range(size, dtype=tf.int64)
+        steps = tf.range(size, dtype=tf.int64)
+        numbers = first + steps
         places = shuffle_numbers(numbers, len(pass_rows), seed)
         return tf.gather(pass_rows, places)
 
-    starts = tf.data.Dataset.range(first_step * batch_size, end, size)
+    starts = tf.data.Dataset.range(start, end, size)
     rows = starts.map(
         skip_autograph(choose),
         num_parallel_calls=1,
@@ -134,32 +146,51 @@ def make_row_batches(
 
 def make_training_table(dataset: Dataset) -> tuple[tf.Tensor, tf.Tensor]:
     """Factors [n, F] and images [n, *image_shape], with noise, as tensors."""
-    factors = tf.constant(dataset.splits.train, tf.float32)
-    images = tf.convert_to_tensor(_render_all(dataset), tf.float32)
-    rows = tf.range(len(images), dtype=tf.int64)
-    return factors, _add_noise(images, rows, dataset.noise)
+    train = dataset.splits.train
+    factors = tf.constant(train, tf.float32)
+    every_image = _render_all(dataset)
+    images = tf.convert_to_tensor(every_image, tf.float32)
+
+    rows = tf.range(len(train), dtype=tf.int64)
+    noisy = _add_noise(images, rows, dataset.noise)
+    return factors, noisy
 
 
 def _render_all(dataset: Dataset) -> Array:
-    rows = np.arange(len(dataset.splits.train))
+    count = len(dataset.splits.train)
+    rows = np.arange(count)
     with tf.device("CPU"):
         return dataset.render_training(rows)
 
 
-def _add_noise(images: tf.Tensor, rows: tf.Tensor, noise: float) -> tf.Tensor:
+def _add_noise(
+    images: tf.Tensor,
+    rows: tf.Tensor,
+    noise: float,
+) -> tf.Tensor:
     """Returns images with Gaussian noise, always the same for a row [B]."""
     if not noise:
         return images
+    shape = images.shape[1:]
 
     def sample(row: tf.Tensor) -> tf.Tensor:
         # The seed 0 is independent of the seed of a run.
-        return tf.random.stateless_normal(images.shape[1:], [0, row])
+        seed = [0, row]
+        return tf.random.stateless_normal(shape, seed)
 
-    normal = tf.map_fn(sample, rows, fn_output_signature=tf.float32)
+    normal = tf.map_fn(
+        sample,
+        elems=rows,
+        fn_output_signature=tf.float32,
+    )
     return images + noise * normal
 
 
-def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
+def shuffle_numbers(
+    numbers: tf.Tensor,
+    size: int,
+    seed: int,
+) -> tf.Tensor:
     """Returns rows for numbers of examples, each row once a pass.
 
     Args:
@@ -169,7 +200,8 @@ def shuffle_numbers(numbers: tf.Tensor, size: int, seed: int) -> tf.Tensor:
     """
     passes = numbers // size
     zeros = tf.zeros_like(passes)
-    seeds = tf.stack([zeros, zeros + seed, passes], axis=1)  # [B, 3]
+    columns = [zeros, zeros + seed, passes]
+    seeds = tf.stack(columns, axis=1)  # [B, 3]
     # `tf.random.experimental.index_shuffle` is this op with one seed for all
     # numbers; a batch that spans two passes needs one for each.
     return tf.raw_ops.RandomIndexShuffle(

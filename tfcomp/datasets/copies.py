@@ -57,19 +57,24 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
         space: The factors.
         splits: Training examples, and all combinations that exist.
     """
-    is_ood = splits.all.is_ood
-    held_out = splits.all.factors[is_ood]
+    points = splits.all
+    is_ood = points.is_ood
+    held_out = points.factors[is_ood]
     train_rows = number_rows(splits.train)
     _, first = np.unique(train_rows, return_index=True)
     train = splits.train[first]
 
     table = np.concatenate([train, held_out])
     numbers = _number_images(render, table)
-    images, held_out_images = np.split(numbers, [len(train)])
+    num_train = len(train)
+    images = numbers[:num_train]
+    held_out_images = numbers[num_train:]
+
     is_copy = is_ood.copy()
     is_copy[is_ood] = np.isin(held_out_images, images)
     is_repeated = _count_equal(images) > 1
-    if not is_copy.any() and not is_repeated.any():
+    has_equal = is_copy.any() or is_repeated.any()
+    if not has_equal:
         return Copies(is_copy, summary={})
 
     aliases = _list_aliases(space, train, images)
@@ -94,7 +99,8 @@ def _number_images(render: Render, table: Array) -> Array:
     for images in render(table):
         for image in images:
             hashes.append(_hash_image(image))
-    return number(np.array(hashes, np.uint64))
+    table = np.array(hashes, np.uint64)
+    return number(table)
 
 
 def _hash_image(image: Array) -> int:
@@ -106,11 +112,16 @@ def _hash_image(image: Array) -> int:
     pixels = np.rint(levels).astype(np.int32)
     if pixels.ndim == 4:  # all images of a combination, in any order
         pixels = np.unique(pixels, axis=0)
-    digest = hashlib.blake2b(pixels.data, digest_size=8).digest()
+    code = hashlib.blake2b(pixels.data, digest_size=8)
+    digest = code.digest()
     return int.from_bytes(digest, "little")
 
 
-def _list_aliases(space: FactorSpace, train: Array, images: Array) -> Aliases:
+def _list_aliases(
+    space: FactorSpace,
+    train: Array,
+    images: Array,
+) -> Aliases:
     """Returns values with equal images wherever all else is equal.
 
     Args:
@@ -122,9 +133,10 @@ def _list_aliases(space: FactorSpace, train: Array, images: Array) -> Aliases:
     places = number_columns(train)
     for column, factor in enumerate(space):
         others = np.delete(places, column, axis=1)
+        keys = make_keys(others)
         groups = _group_values(
             values=train[:, column],
-            context=number(make_keys(others)),
+            context=number(keys),
             images=images,
         )
         if groups:
@@ -132,7 +144,11 @@ def _list_aliases(space: FactorSpace, train: Array, images: Array) -> Aliases:
     return aliases
 
 
-def _group_values(values: Array, context: Array, images: Array) -> list[Array]:
+def _group_values(
+    values: Array,
+    context: Array,
+    images: Array,
+) -> list[Array]:
     """Groups the values of one factor by equal images.
 
     Args:
@@ -151,13 +167,17 @@ def _group_values(values: Array, context: Array, images: Array) -> list[Array]:
     if not rows.any():
         return []
 
-    places = np.searchsorted(levels, values[rows])
-    num_equal = _count_pairs(context_images[rows], places)
-    num_shared = _count_pairs(context[rows], places)
+    values = values[rows]
+    context = context[rows]
+    context_images = context_images[rows]
+    places = np.searchsorted(levels, values)
+    num_equal = _count_pairs(context_images, places)
+    num_shared = _count_pairs(context, places)
     is_apart = num_shared > num_equal
+    is_related = (num_equal > 0) & ~is_apart
 
     groups = []
-    for group in _connect((num_equal > 0) & ~is_apart):
+    for group in _connect(is_related):
         within = np.ix_(group, group)
         if not is_apart[within].any():
             groups.append(levels[group])
@@ -169,27 +189,40 @@ def _count_pairs(groups: Array, levels: Array) -> Array:
     from scipy import sparse
 
     ones = np.ones(len(levels), np.int64)
-    table = sparse.csr_array((ones, (groups, levels)))
-    return (table.T @ table).toarray()
+    places = (groups, levels)
+    table = sparse.csr_array((ones, places))
+    products = table.T @ table
+    return products.toarray()
 
 
 def _connect(is_related: Array) -> list[list[int]]:
     """Returns the groups of connected levels that have two or more."""
     from scipy.sparse import csgraph
 
-    count, labels = csgraph.connected_components(is_related, directed=False)
+    count, labels = csgraph.connected_components(
+        is_related,
+        directed=False,
+    )
     groups = []
     for label in range(count):
-        group = np.flatnonzero(labels == label)
+        is_member = labels == label
+        group = np.flatnonzero(is_member)
         if len(group) > 1:
             groups.append(group.tolist())
     return groups
 
 
-def _name_values(space: FactorSpace, aliases: Aliases) -> dict[str, list[str]]:
+def _name_values(
+    space: FactorSpace,
+    aliases: Aliases,
+) -> dict[str, list[str]]:
     """Returns the groups in words, as `0 = 180`."""
     named: dict[str, list[str]] = {}
     for name, groups in aliases.items():
         describe = space[name].describe
-        named[name] = [" = ".join(map(describe, group)) for group in groups]
+        texts = []
+        for group in groups:
+            values = map(describe, group)
+            texts.append(" = ".join(values))
+        named[name] = texts
     return named

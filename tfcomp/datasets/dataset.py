@@ -100,11 +100,16 @@ class Dataset:
         """Tells whether the factors are a position in pixels."""
         if self.space.names != ("x", "y"):
             return False
+
         height, width, _ = self.image_shape
-        for factor, side in zip(self.space, (width, height), strict=True):
-            is_distance = not (factor.periodic or factor.categorical)
-            is_inside = 0 <= factor.low and factor.high < side
-            if factor.unit not in ("", "px") or not (is_distance and is_inside):
+        sides = {"x": width, "y": height}
+        for name, side in sides.items():
+            factor = self.space[name]
+            if factor.periodic or factor.categorical:
+                return False
+            if factor.low < 0 or factor.high >= side:
+                return False
+            if factor.unit not in ("", "px"):
                 return False
         return True
 
@@ -116,12 +121,15 @@ class Dataset:
         """
         if self.has_background:
             return 1.0 if self.polarity == "dark" else 0.0
-        if self.has_background is False or self.image_shape[2] > 1:
+        if self.has_background is False:
+            return None
+        if self.image_shape[2] > 1:
             return None
 
         images = self._sample_training()
         for ground in (0.0, 1.0):
-            is_ground = np.abs(images - ground) <= GROUND_TOLERANCE
+            distances = np.abs(images - ground)
+            is_ground = distances <= GROUND_TOLERANCE
             shares = is_ground.mean(axis=(1, 2, 3))
             if (shares > 0.5).all():
                 return ground
@@ -154,7 +162,8 @@ class Dataset:
         return self.reference_name.removeprefix("the ")
 
     def _sample_training(self) -> Array:
-        rows = choose_rows(len(self.splits.train), MAX_AVERAGED)
+        count = len(self.splits.train)
+        rows = choose_rows(count, MAX_AVERAGED)
         return self.render_training(rows)
 
     def render_training(self, rows: Array) -> Array:
@@ -165,7 +174,8 @@ class Dataset:
         """
         if self.draw_train is not None:
             return self.render_array(rows, self.draw_train)
-        return self.render_array(self.splits.train[rows])
+        points = self.splits.train[rows]
+        return self.render_array(points)
 
     @property
     def is_mapped(self) -> bool:
@@ -178,7 +188,8 @@ class Dataset:
         """Mask of ID combinations, [*sizes]; None for a large space."""
         if not self.is_mapped:
             return None
-        return self._spread(~self.splits.all.is_ood)
+        is_id = ~self.splits.all.is_ood
+        return self._spread(is_id)
 
     @property
     def held_out(self) -> Array:
@@ -200,8 +211,11 @@ class Dataset:
         if not self.is_mapped:
             return []
         points = self.splits.all
-        index = self.space.to_index(points.factors)
-        return grid_maps.list_planes(self.space.factors, index, points.is_ood)
+        return grid_maps.list_planes(
+            self.space.factors,
+            index=self.space.to_index(points.factors),
+            is_ood=points.is_ood,
+        )
 
     @cached_property
     def vertical(self) -> dict[str, int]:
@@ -221,14 +235,17 @@ class Dataset:
             return {}
 
         points = self.splits.all.factors
-        points = points[choose_rows(len(points), MAX_VERTICAL)]
+        sample = choose_rows(len(points), MAX_VERTICAL)
+        points = points[sample]
         images = self.render_array(points, render)
         correlations = _correlate_heights(points, images, up)
 
         directions = {}
-        for factor, r in zip(self.space, correlations, strict=True):
-            is_distance = not (factor.categorical or factor.periodic)
-            if is_distance and abs(r) > 0.5:
+        for column, factor in enumerate(self.space):
+            if factor.categorical or factor.periodic:
+                continue
+            r = correlations[column]
+            if abs(r) > 0.5:
                 directions[factor.name] = int(np.sign(r))
         return directions
 
@@ -293,11 +310,14 @@ class Dataset:
         if self.splits.existing is None:
             return values
         every = self.splits.all.factors
+        count = len(every)
         table = np.concatenate([every, self.splits.grid])
         numbers = number_rows(table)
-        places, grid_places = np.split(numbers, [len(every)])
-        rows = np.argsort(places)
-        return values[rows[grid_places]]
+        places = numbers[:count]
+        grid_places = numbers[count:]
+        order = np.argsort(places)
+        rows = order[grid_places]
+        return values[rows]
 
     @cached_property
     def grid_images(self) -> Array:
@@ -314,7 +334,11 @@ class Dataset:
         """Label of `grid_images` in pictures."""
         return "truth" if self.draw_all is None else "mean of true images"
 
-    def render_all(self, points: Array, limit: int) -> tuple[Array, Array]:
+    def render_all(
+        self,
+        points: Array,
+        limit: int,
+    ) -> tuple[Array, Array]:
         """Renders single true images, where `render_array` has their means.
 
         Args:
@@ -327,19 +351,23 @@ class Dataset:
             Images [m, *image_shape], point after point,
             and the row of the point of each image, [m].
         """
-        rows = np.arange(len(points))
+        num_points = len(points)
+        rows = np.arange(num_points)
         if self.draw_all is None:
             return self.render_array(points), rows
 
-        share = max(1, limit // max(1, len(points)))
+        share = limit // max(1, num_points)
+        share = max(1, share)
         parts = []
         counts = []
         for point in points[:, None]:
             images = self.draw_all(point)
-            sample = images[choose_rows(len(images), share)]
-            parts.append(sample)
+            sample = choose_rows(len(images), share)
+            parts.append(images[sample])
             counts.append(len(sample))
-        return np.concatenate(parts), np.repeat(rows, counts)
+        images = np.concatenate(parts)
+        image_rows = np.repeat(rows, counts)
+        return images, image_rows
 
     def render_array(
         self,
@@ -377,11 +405,19 @@ class Dataset:
             yield np.ascontiguousarray(render(part))
 
     def to_pictures(self, images: Array) -> Array:
-        """Returns images as they are shown, [n, H, W, C]."""
+        """Returns images as they are shown, [n, H, W, C].
+
+        Args:
+            images: Images of the dataset, [n, *image_shape].
+        """
         return images
 
 
-def _correlate_heights(points: Array, images: Array, up: int) -> Array:
+def _correlate_heights(
+    points: Array,
+    images: Array,
+    up: int,
+) -> Array:
     """Correlates factors with the heights of pictures, [F].
 
     Args:
@@ -389,12 +425,14 @@ def _correlate_heights(points: Array, images: Array, up: int) -> Array:
         images: Their pictures, [n, H, W, C].
         up: 1 if row 0 is at the bottom, -1 if it is at the top.
     """
-    contrast = np.abs(images - np.median(images, axis=0))
+    median = np.median(images, axis=0)
+    contrast = np.abs(images - median)
     mass = contrast.sum(axis=(2, 3))  # [n, H]
     total = mass.sum(axis=1, keepdims=True)
+    rows = np.arange(mass.shape[1])
     with np.errstate(all="ignore"):  # NaN for constant values
         shares = mass / total.clip(1e-9)
-        heights = up * shares @ np.arange(mass.shape[1])
+        heights = up * shares @ rows
         correlations = np.corrcoef(points.T, heights)
     return correlations[-1, :-1]
 
@@ -414,7 +452,8 @@ def make_dataset(config: RunConfig) -> Dataset:
         rule = "must be false with --correlation, which weighs images"
         raise ConfigError("balance", rule, True)
 
-    build = DATASETS.get(data.dataset).load()
+    registered = DATASETS.get(data.dataset)
+    build = registered.load()
     dataset = build(config)
     if not isinstance(dataset, Dataset):
         kind = type(dataset).__name__
@@ -424,7 +463,8 @@ def make_dataset(config: RunConfig) -> Dataset:
     if data.correlation:
         dataset = _correlate(dataset, data.correlation)
     if data.balance:
-        rows = splits.repeat_rare(dataset.space, dataset.splits.train)
+        train = dataset.splits.train
+        rows = splits.repeat_rare(dataset.space, train)
         dataset = dataclasses.replace(dataset, pass_rows=rows)
     # A builder of a plugin may have noise of its own.
     if data.noise:
@@ -434,16 +474,20 @@ def make_dataset(config: RunConfig) -> Dataset:
 
 def _correlate(dataset: Dataset, pairs: str) -> Dataset:
     """Repeats the training images of a dataset by `--correlation`."""
-    weights = splits.weigh(dataset.splits.train, dataset.space, pairs)
+    train = dataset.splits.train
+    weights = splits.weigh(train, dataset.space, pairs)
     rows = splits.repeat_rows(weights)
+    count = len(train)
+
     # This number of images of equal weight is as good (Kish 1965).
+    total = weights.sum()
     squares = np.square(weights)
-    num_equal = weights.sum() ** 2 / squares.sum()
+    num_equal = total**2 / squares.sum()
     note = (
-        f"correlated: {pairs}, like {num_equal:,.1f} of {len(weights):,} "
+        f"correlated: {pairs}, like {num_equal:,.1f} of {count:,} "
         "training images of equal weight, (sum w)^2 / sum w^2"
     )
-    num_hidden = len(weights) - len(np.unique(rows))
+    num_hidden = count - len(np.unique(rows))
     if num_hidden:
         note += f"; {num_hidden:,} are too rare to be shown at all"
     return dataclasses.replace(
@@ -477,7 +521,12 @@ def build_dataset(
     if region is None:
         region = parse_region(config.data.region, space)
     if train is None:
-        train = splits.draw_training_table(config, space, region, cells)
+        train = splits.draw_training_table(
+            config,
+            space,
+            region,
+            cells,
+        )
     points = splits.make_splits(
         space,
         region,

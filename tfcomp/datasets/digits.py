@@ -16,7 +16,12 @@ from numpy import ndarray as Array
 from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import find_data_dir
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    Render,
+    build_dataset,
+)
 from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_training_table
@@ -89,16 +94,24 @@ def make_digits(config: RunConfig) -> Dataset:
 
 def _load_digits(data: DataConfig, classes: list[int]) -> Array:
     """Loads or draws the image of each class, [n, 28, 28]."""
-    if data.digit_source == "stand_in":
-        return np.stack([draw_stand_in(digit) for digit in classes])
-    folder = find_data_dir(data.data_dir)
     images = []
+    if data.digit_source == "stand_in":
+        for digit in classes:
+            image = draw_stand_in(digit)
+            images.append(image)
+        return np.stack(images)
+
+    folder = find_data_dir(data.data_dir)
     for digit in classes:
-        images.append(load_digit(folder, digit, data.digit_index))
+        image = load_digit(folder, digit, data.digit_index)
+        images.append(image)
     return np.stack(images)
 
 
-def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
+def _make_space(
+    num_angles: int,
+    classes: list[int],
+) -> FactorSpace:
     angle = Factor(
         "angle",
         # The published angles are `num_angles` from 0 to 360 degrees
@@ -115,13 +128,19 @@ def _make_space(num_angles: int, classes: list[int]) -> FactorSpace:
     return FactorSpace((digit, angle))
 
 
-def _draw_train(config: RunConfig, space: FactorSpace, region: Region) -> Array:
+def _draw_train(
+    config: RunConfig,
+    space: FactorSpace,
+    region: Region,
+) -> Array:
     train = draw_training_table(config, space, region)
     if config.data.num_train or config.data.coordinates != "grid":
         return train
     # All of ID has the upright image twice, at 0 and at 360 degrees, as
     # published: 888 images of 1000 angles without 160 to 200 degrees.
-    return np.concatenate([train, train[train[:, -1] == 0.0]])
+    angles = train[:, -1]
+    upright = train[angles == 0.0]
+    return np.concatenate([train, upright])
 
 
 def _parse_classes(data: DataConfig) -> list[int]:
@@ -131,13 +150,17 @@ def _parse_classes(data: DataConfig) -> list[int]:
     parts = data.digit_classes.split(",")
     digits = {part.strip() for part in parts}
     are_digits = digits <= set("0123456789")
-    if not are_digits or len(digits) < max(len(parts), 2):
+    fewest = max(len(parts), 2)
+    if not are_digits or len(digits) < fewest:
         rule = "must be at least two different digits, as 0,1,4"
         raise ConfigError("digit_classes", rule, data.digit_classes)
     return sorted(map(int, digits))
 
 
-def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
+def _make_renderer(
+    load: Callable[[], Any],
+    space: FactorSpace,
+) -> Render:
     def render(factors: Any) -> Any:
         """Renders digits [n, H, W, 1], turned by their angles."""
         # Imported here: a bad flag must be answered without TensorFlow.
@@ -147,10 +170,16 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
 
         with tf.init_scope():  # files are not read inside of a graph
             digits = load()
-        rows = tf.zeros(tf.shape(factors)[:1], tf.int32)
+        count = tf.shape(factors)[:1]
+        rows = tf.zeros(count, tf.int32)
         if len(space) > 1:
-            distance = tf.abs(factors[:, :1] - space["digit"].values())
-            rows = tf.argmin(distance, axis=1, output_type=tf.int32)
+            levels = space["digit"].values()
+            distance = tf.abs(factors[:, :1] - levels)
+            rows = tf.argmin(
+                distance,
+                axis=1,
+                output_type=tf.int32,
+            )
         images = tf.gather(tf.constant(digits), rows)
         return rotate_images(images, factors[:, -1])
 
@@ -159,8 +188,9 @@ def _make_renderer(load: Callable[[], Any], space: FactorSpace) -> Render:
 
 def draw_stand_in(digit: int) -> Array:
     """Draws a digit, float32 [28, 28] in [0, 1], row 0 at the top."""
-    rows, columns = np.indices((SIZE, SIZE))
-    distance = np.full((SIZE, SIZE), np.inf)
+    shape = (SIZE, SIZE)
+    rows, columns = np.indices(shape)
+    distance = np.full(shape, np.inf)
     for name in _LIT[digit]:
         start, end = _SEGMENTS[name]
         top, left = start
@@ -176,7 +206,11 @@ def draw_stand_in(digit: int) -> Array:
 
 
 @functools.lru_cache(maxsize=32)
-def load_digit(folder: Path, digit: int, index: int) -> Array:
+def load_digit(
+    folder: Path,
+    digit: int,
+    index: int,
+) -> Array:
     """Loads a training image of MNIST, float32 [28, 28] in [0, 1].
 
     Args:
@@ -208,7 +242,11 @@ def load_digit(folder: Path, digit: int, index: int) -> Array:
     return image
 
 
-def _find_image(folder: Path, digit: int, index: int) -> Array | None:
+def _find_image(
+    folder: Path,
+    digit: int,
+    index: int,
+) -> Array | None:
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
@@ -223,7 +261,10 @@ def _find_image(folder: Path, digit: int, index: int) -> Array | None:
         read_config=tfds.ReadConfig(try_autocache=False),
     )
     same = examples.filter(lambda example: example["label"] == digit)
-    for example in same.skip(index).take(1):
-        pixels = np.asarray(tf.io.decode_image(example["image"], channels=1))
-        return pixels.reshape(SIZE, SIZE).astype(np.float32) / 255.0
+    first = same.skip(index).take(1)
+    for example in first:
+        image = tf.io.decode_image(example["image"], channels=1)
+        pixels = np.asarray(image)
+        pixels = pixels.reshape(SIZE, SIZE)
+        return pixels.astype(np.float32) / 255.0
     return None

@@ -6,7 +6,7 @@ stripe has only one coordinate) is NaN.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy import ndarray as Array
@@ -52,18 +52,19 @@ class Factor:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Lists where they come from JSON.
-        object.__setattr__(self, "levels", tuple(self.levels))
-        object.__setattr__(self, "names", tuple(self.names))
-        for field in (self.levels, self.names):
-            if field and len(field) != self.size:
+        for name in ("levels", "names"):
+            # Lists where they come from JSON.
+            items = tuple(getattr(self, name))
+            object.__setattr__(self, name, items)
+            if items and len(items) != self.size:
                 rule = f"must have {self.size} levels and names, or none"
-                raise ValueError(f"the factor {self.name} {rule}, got {field}")
+                raise ValueError(f"the factor {self.name} {rule}, got {items}")
 
         steps = np.diff(self.levels)
         if (steps <= 0).any():
             raise ValueError(f"levels of {self.name} must rise")
-        if self.size < 1 or not self.low < self.high:
+        is_range = self.low < self.high
+        if self.size < 1 or not is_range:
             raise ValueError(
                 f"the factor {self.name} must have a size of at least 1 and "
                 f"low < high, got {self.size}, {self.low}, {self.high}"
@@ -86,8 +87,9 @@ class Factor:
         """Distance of neighboring grid values, the mean one if they differ."""
         num_steps = max(self.size - 1, 1)
         if self.levels:
-            span = self.levels[-1] - self.levels[0]
-            return span / num_steps
+            first = self.levels[0]
+            last = self.levels[-1]
+            return (last - first) / num_steps
         if self.periodic:
             num_steps = self.size
         return (self.high - self.low) / num_steps
@@ -100,11 +102,15 @@ class Factor:
         """
         if not self.periodic:
             return 0
-        if not self.levels or self.size == 1:
+        if not self.levels:
             return self.size
-        distance = self.high - self.levels[-1]
-        steps_back = round(distance / self.step)
-        return self.size - 1 + max(1, steps_back)
+        if self.size == 1:
+            return 1
+        last = self.levels[-1]
+        gap = self.high - last
+        steps_back = round(gap / self.step)
+        steps_back = max(1, steps_back)
+        return self.size - 1 + steps_back
 
     @property
     def is_closed(self) -> bool:
@@ -119,15 +125,21 @@ class Factor:
         return f"{self.name} ({self.unit})"
 
     def describe(self, value: float) -> str:
-        """Returns the name of a value, or a number that a region accepts."""
+        """Returns the name of a value, or a number that a region accepts.
+
+        Args:
+            value: A value of the factor, in its unit.
+        """
         if self.names:
-            level = self.to_index(np.array(value))
+            values = np.array(value)
+            level = self.to_index(values)
             return self.names[int(level)]
 
         index = self.find_value(value)
         for digits in range(4, 9):
             text = f"{value:.{digits}g}"
-            if self.find_value(float(text)) == index:
+            rounded = float(text)
+            if self.find_value(rounded) == index:
                 return text
         return f"{value:.9g}"  # which tells apart all numbers of 32 bits
 
@@ -136,8 +148,13 @@ class Factor:
         return f"{self.high:.4g} = {self.low:.4g} {self.unit}".strip()
 
     def name_level(self, index: int) -> str:
-        """Returns name and grid value, as `shape heart` or `x 3`."""
-        value = float(self.values()[index])
+        """Returns name and grid value, as `shape heart` or `x 3`.
+
+        Args:
+            index: The index of the value on the grid.
+        """
+        values = self.values()
+        value = float(values[index])
         return f"{self.name} {self.describe(value)}"
 
     @property
@@ -154,8 +171,10 @@ class Factor:
         Returns:
             The index of the value, or -1.
         """
-        values = self.values().astype(np.float64)
-        step = np.diff(values).min(initial=self.step)
+        values = self.values()
+        values = values.astype(np.float64)
+        steps = np.diff(values)
+        step = steps.min(initial=self.step)
         distances = np.abs(values - value)
         nearest = int(distances.argmin())
         if distances[nearest] <= CLOSE * step:
@@ -171,37 +190,49 @@ class Factor:
         """
         values = np.asarray(values)
         if self.levels:
-            if self.periodic:
-                values = self._wrap(values)
-            # A table of values by levels would be large.
-            index = np.searchsorted(self._find_middles(), values)
+            index = self._search_levels(values)
         else:
-            steps = (values - self.low) / self.step
-            index = np.round(steps)
-            if self.periodic:
-                index = np.mod(index, self.size)
-            index = np.clip(index, 0, self.size - 1)
-
+            index = self._round_steps(values)
         is_absent = np.isnan(values) | np.isnan(index)
-        return np.where(is_absent, -1, index).astype(int)
+        places = np.where(is_absent, -1, index)
+        return places.astype(int)
 
-    def _find_middles(self) -> Array:
-        """Finds the middles between neighboring levels, [size - 1]."""
-        levels = self.values().astype(np.float64)
-        return (levels[1:] + levels[:-1]) / 2
+    def _round_steps(self, values: Array) -> Array:
+        """Finds the nearest of equally spaced values; NaN where absent."""
+        distances = values - self.low
+        steps = np.round(distances / self.step)
+        if self.periodic:
+            steps = np.mod(steps, self.size)
+        last = self.size - 1
+        return np.clip(steps, 0, last)
+
+    def _search_levels(self, values: Array) -> Array:
+        """Finds the nearest level, by the middles between neighbors."""
+        if self.periodic:
+            values = self._wrap(values)
+        levels = self.values()
+        levels = levels.astype(np.float64)
+        sums = levels[1:] + levels[:-1]
+        # A table of values by levels would be large.
+        return np.searchsorted(sums / 2, values)
 
     def _wrap(self, values: Array) -> Array:
         """Moves values outside of the levels by periods to the nearest one."""
-        first, last = self.values()[[0, -1]]
+        levels = self.values()
+        is_below = values < levels[0]
+        is_above = values > levels[-1]
+        is_outside = is_below | is_above
+
         start, period = self.find_wrap()
-        moved = start + np.mod(values - start, period)
-        is_outside = (values < first) | (values > last)
-        return np.where(is_outside, moved, values)
+        offsets = np.mod(values - start, period)
+        return np.where(is_outside, start + offsets, values)
 
     def find_wrap(self) -> tuple[float, float]:
         """Finds the middle between last and first value, and the period."""
-        last = float(self.values()[-1])
-        middle = self.low - (self.high - last) / 2
+        values = self.values()
+        last = float(values[-1])
+        gap = self.high - last
+        middle = self.low - gap / 2
         period = self.high - self.low
         return middle, period
 
@@ -223,7 +254,8 @@ class FactorSpace:
         return len(self.factors)
 
     def __getitem__(self, name: str) -> Factor:
-        return self.factors[self.names.index(name)]
+        column = self.names.index(name)
+        return self.factors[column]
 
     @property
     def ordered(self) -> tuple[int, ...]:
@@ -272,25 +304,43 @@ class FactorSpace:
         """
         columns = []
         for factor, values in zip(self, table.T, strict=True):
-            columns.append(factor.to_index(values))
+            index = factor.to_index(values)
+            columns.append(index)
         return np.stack(columns, axis=1)
 
     def name_values(self, table: Array) -> dict[str, Array]:
-        """Returns columns of a factor table, with names of levels."""
+        """Returns columns of a factor table, with names of levels.
+
+        Args:
+            table: Factor values, [n, F].
+        """
         columns = {}
-        for factor, values in zip(self, table.T, strict=True):
-            column = values
+        for number, factor in enumerate(self):
+            column = table[:, number]
             if factor.names:
-                column = np.array([factor.describe(v) for v in values])
+                names = list(map(factor.describe, column))
+                column = np.array(names)
             columns[factor.name] = column
         return columns
 
     def name_point(self, index: Sequence[int]) -> str:
-        """Returns a combination in words, as `shape heart, x 3`."""
-        return ", ".join(map(Factor.name_level, self, index))
+        """Returns a combination in words, as `shape heart, x 3`.
+
+        Args:
+            index: The index of the value of each factor, [F].
+        """
+        levels = map(Factor.name_level, self, index)
+        return ", ".join(levels)
 
     def to_place(self, table: Array) -> Array:
-        """Row of the grid of each combination, int [n]; -1 if one is absent."""
+        """Finds the row of the grid of each combination.
+
+        Args:
+            table: Factor values, [n, F].
+
+        Returns:
+            Rows, int [n]; -1 where a factor is absent.
+        """
         index = self.to_index(table)
         is_absent = (index < 0).any(axis=1)
         present = np.maximum(index, 0)
@@ -309,10 +359,16 @@ class FactorSpace:
         """
         columns = []
         for factor in self:
-            columns.append(rng.choice(factor.values(), count))
+            levels = factor.values()
+            column = rng.choice(levels, count)
+            columns.append(column)
         return np.stack(columns, axis=1)
 
-    def sample(self, count: int, rng: np.random.Generator) -> Array:
+    def sample(
+        self,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Array:
         """Samples uniform points; categories have values of the grid.
 
         Args:
@@ -332,19 +388,26 @@ class FactorSpace:
 
         for column, factor in enumerate(self):
             if factor.categorical:
-                points[:, column] = rng.choice(factor.values(), count)
+                levels = factor.values()
+                points[:, column] = rng.choice(levels, count)
         return points.astype(np.float32)
 
     def to_dict(self) -> dict:
         """Plain data from which `from_dict` makes an equal space."""
-        return {"factors": [asdict(factor) for factor in self]}
+        factors = [asdict(factor) for factor in self]
+        return {"factors": factors}
 
     @classmethod
     def from_dict(cls, data: dict) -> "FactorSpace":
-        """Inverse of `to_dict`."""
+        """Restores a space: the inverse of `to_dict`.
+
+        Args:
+            data: The result of `to_dict`, which may have been JSON.
+        """
         factors = []
         for fields in data["factors"]:
-            factors.append(Factor(**fields))
+            factor = Factor(**fields)
+            factors.append(factor)
         return cls(tuple(factors))
 
 
@@ -380,9 +443,11 @@ def make_keys(index: Array) -> Array:
     exist for any number of factors: a grid of 40 binary ones has 10^12 places.
     """
     rows = np.ascontiguousarray(index, np.int32)
-    num_bytes = rows.dtype.itemsize * rows.shape[1]
+    count, num_factors = rows.shape
+    num_bytes = rows.itemsize * num_factors
     row_type = np.dtype((np.void, num_bytes))
-    return rows.view(row_type).reshape(len(rows))
+    keys = rows.view(row_type)
+    return keys.reshape(count)
 
 
 def find_keys(asked: Array, keys: Array) -> Array:
@@ -395,9 +460,11 @@ def find_keys(asked: Array, keys: Array) -> Array:
     Returns:
         Places from 0 to m - 1, -1 where a key is absent, [n].
     """
+    last = len(keys) - 1
     places = np.searchsorted(keys, asked)
-    places = np.minimum(places, len(keys) - 1)
-    return np.where(keys[places] == asked, places, -1)
+    places = np.minimum(places, last)
+    is_equal = keys[places] == asked
+    return np.where(is_equal, places, -1)
 
 
 def make_categories(name: str, levels: Sequence[float]) -> Factor:
@@ -423,18 +490,12 @@ def make_pixel_space(grid_size: int) -> FactorSpace:
     last = float(grid_size - 1)
     x = Factor(
         "x",
-        grid_size,
-        0.0,
-        last,
+        size=grid_size,
+        low=0.0,
+        high=last,
         unit="px",
     )
-    y = Factor(
-        "y",
-        grid_size,
-        0.0,
-        last,
-        unit="px",
-    )
+    y = replace(x, name="y")
     return FactorSpace((x, y))
 
 
@@ -465,5 +526,6 @@ def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
 
     columns = []
     for members in groups:
-        columns.append([space.names.index(name) for name in members])
+        group = list(map(space.names.index, members))
+        columns.append(group)
     return columns

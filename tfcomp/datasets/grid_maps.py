@@ -21,7 +21,11 @@ class GridMap:
     downward: frozenset[str] = frozenset()  # factors drawn from the top
 
     def cut(self, plane: "Plane") -> "GridMap":
-        """Returns the map of two factors in a plane."""
+        """Returns the map of two factors in a plane.
+
+        Args:
+            plane: A plane of the same grid.
+        """
         mask = self.mask
         if mask is not None:
             mask = mask[plane.index]
@@ -33,14 +37,22 @@ class GridMap:
         )
 
     def average(self, axis: int) -> "GridMap":
-        """Averages over all other factors; a value with a held-out point is."""
-        others = tuple(a for a in range(len(self.factors)) if a != axis)
+        """Averages over all other factors.
+
+        Args:
+            axis: The number of the factor that is left. The mask of one of its
+                values is True if any of its points is held out.
+        """
+        axes = list(range(self.values.ndim))
+        axes.remove(axis)
+        others = tuple(axes)
         mask = self.mask
         if mask is not None:
             mask = np.any(mask, axis=others)
+        factor = self.factors[axis]
         return GridMap(
             values=self.values.mean(axis=others),
-            factors=(self.factors[axis],),
+            factors=(factor,),
             mask=mask,
         )
 
@@ -112,7 +124,8 @@ def list_planes(
     # A bin of the grid can have several points.
     sizes = [factor.size for factor in factors]
     places = np.ravel_multi_index(index.T, sizes)
-    _, first = np.unique(2 * places + is_ood, return_index=True)
+    numbers = 2 * places + is_ood
+    _, first = np.unique(numbers, return_index=True)
     index = index[first]
     is_ood = is_ood[first]
 
@@ -123,8 +136,14 @@ def list_planes(
 
     planes = []
     for pair in itertools.combinations(ordered, 2):
-        levels = _find_fullest(factors, index, is_ood, pair)
-        planes.append(_make_plane(factors, pair, levels))
+        levels = _find_fullest(
+            factors,
+            index,
+            is_ood,
+            pair,
+        )
+        plane = _make_plane(factors, pair, levels)
+        planes.append(plane)
     return planes
 
 
@@ -169,23 +188,28 @@ def _find_fullest(
     """
     others = index.copy()
     others[:, pair] = 0
-    sizes = [factor.size for factor in factors]
+    sizes = np.array([factor.size for factor in factors])
+    places = np.ravel_multi_index(others.T, sizes)
     _, first, groups = np.unique(
-        np.ravel_multi_index(others.T, sizes),
+        places,
         return_index=True,
         return_inverse=True,
     )
+    ood_groups = groups[is_ood]
     num_points = np.bincount(groups)
-    num_ood = np.bincount(groups[is_ood], minlength=len(first))
+    num_ood = np.bincount(ood_groups, minlength=len(first))
     num_id = num_points - num_ood
     num_both = np.minimum(num_ood, num_id)
 
     levels = others[first]
-    middle = (np.array(sizes) - 1) // 2
+    middle = (sizes - 1) // 2
     middle[list(pair)] = 0
-    steps = np.abs(levels - middle).sum(axis=1)
-    order = np.lexsort([steps, -num_ood, -num_both])
-    return levels[order[0]].tolist()
+    distances = np.abs(levels - middle)
+    steps = distances.sum(axis=1)
+    keys = [steps, -num_ood, -num_both]
+    order = np.lexsort(keys)
+    best = order[0]
+    return levels[best].tolist()
 
 
 @dataclass(frozen=True)
@@ -207,29 +231,38 @@ def list_curves(space: FactorSpace) -> list[Curve]:
     others = FactorSpace(categorical)
 
     num_points = np.prod(space.shape)
-    rows = np.arange(num_points).reshape(space.shape)
+    rows = np.arange(num_points)
+    rows = rows.reshape(space.shape)
     lines = np.moveaxis(rows, column, -1)
-    lines = lines.reshape(-1, factor.size)
 
     curves = []
-    for levels, line in zip(np.ndindex(others.shape), lines, strict=True):
+    for levels in np.ndindex(others.shape):
         label = others.name_point(levels) or factor.name
-        curves.append(Curve(label, factor, rows=line))
+        curve = Curve(label, factor, rows=lines[levels])
+        curves.append(curve)
     return curves
 
 
-def find_interval(curve: Curve, is_ood: Array) -> tuple[float, float] | None:
+def find_interval(
+    curve: Curve,
+    is_ood: Array,
+) -> tuple[float, float] | None:
     """Finds the first and last held-out value; None if it is in pieces.
 
     Args:
         curve: The points along a factor.
         is_ood: Which grid points are held out, [n].
     """
-    held_out = np.flatnonzero(np.asarray(is_ood, bool)[curve.rows])
+    mask = np.asarray(is_ood, bool)
+    held_out = np.flatnonzero(mask[curve.rows])
     if len(held_out) < 2:
         return None
-    first, last = held_out[[0, -1]]
+
+    first = held_out[0]
+    last = held_out[-1]
     if last - first + 1 != len(held_out):
         return None
     values = curve.factor.values()
-    return float(values[first]), float(values[last])
+    low = float(values[first])
+    high = float(values[last])
+    return low, high

@@ -35,7 +35,12 @@ OTHERS = "dataset data data_dir examples_dir noise balance correlation".split()
 REMEDY = "with tfcomp train --materialize and the flags of the run"
 TFDS_CODE = "tensorflow_datasets."
 # Keys of a class or message: of TFDS, Protocol Buffers, and older versions.
-CLASS_KEYS = ("pythonClassName", "python_class_name", "type", "proto_cls")
+CLASS_KEYS = (
+    "pythonClassName",
+    "python_class_name",
+    "type",
+    "proto_cls",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,14 +75,18 @@ def materialize(
         make_folder(parent)
         with lock_folder(parent, wait=True):
             if not (folder / INFO_FILE).is_file():
-                _write(config, dataset or make_dataset(config), parent)
+                dataset = dataset or make_dataset(config)
+                _write(config, dataset, parent)
     except OSError as error:
         rule = "must be a folder that can be written"
         raise RunError(f"--examples_dir {rule}: {error}") from error
     return folder
 
 
-def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
+def attach_examples(
+    config: RunConfig,
+    dataset: Dataset,
+) -> Dataset:
     """Returns the dataset with the training images of `--examples_dir`.
 
     Args:
@@ -88,7 +97,12 @@ def attach_examples(config: RunConfig, dataset: Dataset) -> Dataset:
         RunError: If the folder lacks them, or has other ones.
     """
     folder = config.data.examples_dir
-    train = load_split(config, folder, "train", dataset)
+    train = load_split(
+        config,
+        folder,
+        "train",
+        dataset,
+    )
     expected = dataset.splits.train
     if not np.array_equal(train.factors, expected, equal_nan=True):
         raise RunError(
@@ -124,25 +138,35 @@ def load_split(
         )
     try:
         check_features(folder)
-        with start_tensorflow():
-            import tensorflow_datasets as tfds
-
-            examples = tfds.builder_from_directory(folder).as_dataset(
-                split=split,
-                batch_size=-1,
-                shuffle_files=False,
-                # Small data sets are cached, which costs time here.
-                read_config=tfds.ReadConfig(try_autocache=False),
-            )
-            table = tfds.as_numpy(examples)
-        names = (dataset or make_dataset(config)).space.names
-        columns = [table[f"value_{name}"] for name in names]
-        return Examples(np.stack(columns, axis=1), table["image"])
+        table = _read_columns(folder, split)
+        dataset = dataset or make_dataset(config)
+        columns = []
+        for factor in dataset.space:
+            column = table[f"value_{factor.name}"]
+            columns.append(column)
+        factors = np.stack(columns, axis=1)
+        return Examples(factors, images=table["image"])
     except Exception as error:  # whatever a damaged file leads to
         raise RunError(
             f"--examples_dir: {name} in {examples_dir} cannot be read "
             f"({first_line(error)}); remove it and write it again {REMEDY}"
         ) from error
+
+
+def _read_columns(folder: Path, split: str) -> dict[str, Array]:
+    """Reads all examples of a split, an array for each feature."""
+    with start_tensorflow():
+        import tensorflow_datasets as tfds
+
+        builder = tfds.builder_from_directory(folder)
+        examples = builder.as_dataset(
+            split=split,
+            batch_size=-1,
+            shuffle_files=False,
+            # Small data sets are cached, which costs time here.
+            read_config=tfds.ReadConfig(try_autocache=False),
+        )
+        return tfds.as_numpy(examples)
 
 
 def select_settings(config: RunConfig) -> dict[str, Any]:
@@ -165,15 +189,19 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
 
 def name_examples(config: RunConfig) -> str:
     """Returns the name of the folder of a run's examples."""
-    text = json.dumps(select_settings(config), sort_keys=True)
+    settings = select_settings(config)
+    text = json.dumps(settings, sort_keys=True)
     code = compute_code_version(config.plugins)
     text = f"{text} {code} tensorflow {version('tensorflow')}"
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return f"{config.data.dataset}-{digest}"
+    digest = hashlib.sha256(text.encode())
+    digits = digest.hexdigest()[:16]
+    return f"{config.data.dataset}-{digits}"
 
 
 def _name_folder(config: RunConfig, parent: str | Path) -> Path:
-    return Path(parent) / config.data.dataset / name_examples(config) / VERSION
+    folder = Path(parent) / config.data.dataset
+    name = name_examples(config)
+    return folder / name / VERSION
 
 
 def render_splits(dataset: Dataset) -> dict[str, Examples]:
@@ -182,17 +210,29 @@ def render_splits(dataset: Dataset) -> dict[str, Examples]:
     train = dataset.splits.train
     # A combination can have several training images.
     images = dataset.render_training(np.arange(len(train)))
-    splits = {"train": Examples(factors=train, images=images)}
+    splits = {
+        "train": Examples(
+            factors=train,
+            images=images,
+        )
+    }
 
     points = dataset.splits.all
     if points.is_ood.any():
         held_out = points.factors[points.is_ood]
         images = dataset.render_array(held_out)
-        splits["ood"] = Examples(factors=held_out, images=images)
+        splits["ood"] = Examples(
+            factors=held_out,
+            images=images,
+        )
     return splits
 
 
-def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
+def _write(
+    config: RunConfig,
+    dataset: Dataset,
+    parent: Path,
+) -> None:
     examples = {}
     for name, split in render_splits(dataset).items():
         examples[name] = _list_examples(dataset, split.factors, split.images)
@@ -202,7 +242,10 @@ def _write(config: RunConfig, dataset: Dataset, parent: Path) -> None:
         import tensorflow_datasets as tfds
 
         kinds = tfds.features
-        pixels = kinds.Tensor(shape=dataset.image_shape, dtype=np.float32)
+        pixels = kinds.Tensor(
+            shape=dataset.image_shape,
+            dtype=np.float32,
+        )
         features = {
             "image": pixels,
             "is_ood": np.bool_,
@@ -253,7 +296,10 @@ def check_features(folder: Path) -> None:
         TableError: If a class is not one of TFDS.
     """
     file = folder / "features.json"
-    nodes: list[object] = [read_json(file)] if file.exists() else []
+    nodes: list[object] = []
+    if file.exists():
+        content = read_json(file)
+        nodes.append(content)
     while nodes:
         node = nodes.pop()
         if isinstance(node, str):

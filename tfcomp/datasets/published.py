@@ -59,28 +59,36 @@ class PublishedData:
 
 def register_published(file: Path) -> None:
     """Registers the data sets of a TOML file."""
-    tables = tomllib.loads(file.read_text("utf-8"))
+    text = file.read_text("utf-8")
+    tables = tomllib.loads(text)
     for name, facts in tables.items():
-        PUBLISHED.register(name, PublishedData(**facts))
+        data = PublishedData(**facts)
+        PUBLISHED.register(name, data)
 
 
 def describe_published(name: str) -> dict[str, Any]:
     """Returns the factors of a data set, as arguments of `FactorTable`."""
+    names = []
+    kinds = []
+    levels = []
+    units = []
+    values = []
+    data = PUBLISHED.get(name).load()
+    for factor in data.factors:
+        names.append(factor["name"])
+        kinds.append(factor.get("kind", "ordered"))
+        levels.append(factor.get("levels"))
+        units.append(factor.get("unit", ""))
+        values.append(factor.get("values"))
+
     columns: dict[str, Any] = {
-        "names": [],
-        "kinds": [],
-        "levels": [],
-        "units": [],
-        "values": [],
+        "names": names,
+        "kinds": kinds,
+        "levels": levels,
+        "units": units,
     }
-    for factor in PUBLISHED.get(name).load().factors:
-        columns["names"].append(factor["name"])
-        columns["kinds"].append(factor.get("kind", "ordered"))
-        columns["levels"].append(factor.get("levels"))
-        columns["units"].append(factor.get("unit", ""))
-        columns["values"].append(factor.get("values"))
-    if not any(columns["values"]):
-        del columns["values"]
+    if any(values):
+        columns["values"] = values
     return columns
 
 
@@ -97,19 +105,26 @@ def make_montero(arguments: str, space: FactorSpace) -> Predicate:
     """
     columns, scales, classes = _find_split("montero", arguments, space)
     # The first and last held-out class of each factor; all must hold.
-    low = classes[:, 0] * scales
-    end = (classes[:, 1] + 1) * scales
+    first, last = classes.T
+    low = first * scales
+    end = (last + 1) * scales
 
     def contains(values: Array) -> Array:
-        index = space.to_index(values)[:, columns]
-        is_inside = (index >= low) & (index < end)
+        index = space.to_index(values)
+        index = index[:, columns]
+        is_above = index >= low
+        is_below = index < end
+        is_inside = is_above & is_below
         return is_inside.all(axis=1)
 
     return contains
 
 
 @REGIONS.register("orthotopic")
-def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
+def make_orthotopic(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out points with more than n factors beyond their thresholds.
 
     Args:
@@ -121,11 +136,13 @@ def make_orthotopic(arguments: str, space: FactorSpace) -> Predicate:
     """
     columns, scales, classes = _find_split("orthotopic", arguments, space)
     thresholds = classes * scales
+    limit = int(arguments)
 
     def contains(values: Array) -> Array:
-        index = space.to_index(values)[:, columns]
-        num_high = np.sum(index >= thresholds, axis=1)
-        return num_high > int(arguments)
+        index = space.to_index(values)
+        is_high = index[:, columns] >= thresholds
+        num_high = is_high.sum(axis=1)
+        return num_high > limit
 
     return contains
 
@@ -146,7 +163,7 @@ def _find_split(
         The columns of the split's factors, how many levels of the space make
         a published class of each, and the classes.
     """
-    names = [_simplify(name) for name in space.names]
+    names = list(map(_simplify, space.names))
     data = _find_published(names)
     published = PUBLISHED.get(data).load()
     splits = getattr(published, kind)
@@ -159,10 +176,13 @@ def _find_split(
     columns = []
     scales = []
     classes = []
-    for factor, held_out in splits[arguments].items():
+    split = splits[arguments]
+    for factor, held_out in split.items():
         column = names.index(factor)
+        num_levels = space.shape[column]
+        num_classes = published.classes[factor]
         columns.append(column)
-        scales.append(space.shape[column] / published.classes[factor])
+        scales.append(num_levels / num_classes)
         classes.append(held_out)
     return columns, np.array(scales), np.array(classes)
 
@@ -171,17 +191,22 @@ def _find_published(names: list[str]) -> str:
     """Finds the first data set whose factors are all among names."""
     listed = []
     for data in PUBLISHED.names():
-        factors = PUBLISHED.get(data).load().classes
-        if {*factors} <= {*names}:
+        published = PUBLISHED.get(data).load()
+        factors = published.classes
+        if factors.keys() <= {*names}:
             return data
-        listed.append(f"{', '.join(factors)} ({data})")
+        joined = ", ".join(factors)
+        listed.append(f"{joined} ({data})")
     rule = "of this kind needs the factors of a published data set"
-    raise ValueError(f"{rule}: {'; '.join(listed)}")
+    joined = "; ".join(listed)
+    raise ValueError(f"{rule}: {joined}")
 
 
 def _simplify(name: str) -> str:
     """Returns the published name of a factor with another spelling."""
-    plain = name.lower().removeprefix("label_").replace(" ", "_")
+    plain = name.lower()
+    plain = plain.removeprefix("label_")
+    plain = plain.replace(" ", "_")
     return SYNONYMS.get(plain, plain)
 
 

@@ -74,11 +74,13 @@ def parse_region(spec: str, space: FactorSpace) -> Region:
         array([ True, False])
     """
     try:
-        return Region(spec, _parse(spec, space))
+        contains = _parse(spec, space)
     except ConfigError:
         raise
     except ValueError as error:
-        raise ConfigError("region", str(error), spec) from error
+        rule = str(error)
+        raise ConfigError("region", rule, spec) from error
+    return Region(spec, contains)
 
 
 def split_parts(spec: str, separator: str) -> list[str]:
@@ -89,18 +91,24 @@ def split_parts(spec: str, separator: str) -> list[str]:
         separator: One of `,`, `&` and `|`.
     """
     part = rf"(?:{_QUOTED}|[^{separator}])*"
-    return re.findall(rf"(?:^|{re.escape(separator)})({part})", spec)
+    start = re.escape(separator)
+    return re.findall(rf"(?:^|{start})({part})", spec)
 
 
 def _parse(spec: str, space: FactorSpace) -> Predicate:
     parts = split_parts(spec, "&")
     if len(parts) > 1:
-        return _hold_all([_parse(part, space) for part in parts])
+        tests = [_parse(part, space) for part in parts]
+        return _hold_all(tests)
+
     if spec.startswith("not:"):
-        inner = _parse(spec.removeprefix("not:"), space)
+        rest = spec.removeprefix("not:")
+        inner = _parse(rest, space)
         return _complement(inner)
+
     parts = split_parts(spec, "|")
-    return _hold_any([_parse_kind(part, space) for part in parts])
+    tests = [_parse_kind(part, space) for part in parts]
+    return _hold_any(tests)
 
 
 def _complement(inner: Predicate) -> Predicate:
@@ -134,7 +142,8 @@ def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
 
     kinds = REGIONS.names()
     if kind not in kinds:
-        hint = suggest(kind, [*kinds, *space.names])
+        names = [*kinds, *space.names]
+        hint = suggest(kind, names)
         listed = ", ".join(kinds)
         factors = ", ".join(space.names)
         raise ValueError(f"must be one of: {listed}, or of {factors}{hint}")
@@ -174,7 +183,8 @@ def make_square(arguments: str, space: FactorSpace) -> Predicate:
     Raises:
         ValueError: If it is no interval of these factors.
     """
-    return _hold_all(_test_ordered(arguments, space))
+    tests = _test_ordered(arguments, space)
+    return _hold_all(tests)
 
 
 @REGIONS.register("cross")
@@ -188,7 +198,8 @@ def make_cross(arguments: str, space: FactorSpace) -> Predicate:
     Raises:
         ValueError: If it is no interval of these factors.
     """
-    return _hold_any(_test_ordered(arguments, space))
+    tests = _test_ordered(arguments, space)
+    return _hold_any(tests)
 
 
 @REGIONS.register("corner")
@@ -206,7 +217,8 @@ def make_corner(arguments: str, space: FactorSpace) -> Predicate:
     columns = _ordered(space)
     bounds = []
     for column in columns:
-        bound = _read_value(arguments, space.factors[column])
+        factor = space.factors[column]
+        bound = _read_value(arguments, factor)
         bounds.append(bound)
 
     def contains(values: Array) -> Array:
@@ -236,8 +248,13 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
         raise ValueError("of kind diagonal needs two ordered factors")
     # Distances of grid values are known to a few digits, as bounds are.
     steps = [space.factors[column].step for column in columns]
-    half_width += 1e-3 * min(steps)
-    return lambda values: np.ptp(values[:, columns], axis=1) <= half_width
+    limit = half_width + 1e-3 * min(steps)
+
+    def contains(values: Array) -> Array:
+        distances = np.ptp(values[:, columns], axis=1)
+        return distances <= limit
+
+    return contains
 
 
 @REGIONS.register("gap")
@@ -258,7 +275,8 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
         if name in intervals:
             raise ValueError("must name each factor once")
         intervals[name] = interval
-    if not {*intervals} <= {*space.names}:
+
+    if not intervals.keys() <= {*space.names}:
         factors = ", ".join(space.names)
         hint = "a level with , & or | stands in quotes"
         raise ValueError(f"must name factors among: {factors} ({hint})")
@@ -266,7 +284,8 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
     tests = []
     for name, interval in intervals.items():
         column = space.names.index(name)
-        tests.append(_test_interval(column, interval, space))
+        test = _test_interval(column, interval, space)
+        tests.append(test)
     return _hold_all(tests)
 
 
@@ -286,20 +305,26 @@ def make_random(arguments: str, space: FactorSpace) -> Predicate:
     if size > MAX_COMBINATIONS:
         raise ValueError(f"must have at most {MAX_COMBINATIONS} combinations")
 
-    rng = np.random.default_rng([seed, size])
-    places = rng.permutation(size)
-    count = max(1, round(share * size))
+    seeds = [seed, size]
+    rng = np.random.default_rng(seeds)
+    order = rng.permutation(size)
+    count = round(share * size)
+    count = max(1, count)
     is_held_out = np.zeros(size + 1, bool)  # the last one where one is absent
-    is_held_out[places[:count]] = True
+    is_held_out[order[:count]] = True
 
     def contains(values: Array) -> Array:
-        return is_held_out[space.to_place(values)]
+        places = space.to_place(values)
+        return is_held_out[places]
 
     return contains
 
 
 @REGIONS.register("random_box")
-def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
+def make_random_box(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out random intervals, none of a whole factor, as `0.1:3`.
 
     Args:
@@ -315,23 +340,32 @@ def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
     if len(varied) < 2:
         raise ValueError("of this kind needs two factors")
 
-    rng = np.random.default_rng([seed, *sizes])
-    count = rng.integers(2, len(varied) + 1)
+    seeds = [seed, *sizes]
+    rng = np.random.default_rng(seeds)
+    largest = len(varied)
+    count = rng.integers(2, largest + 1)
     sample = rng.choice(varied, count, replace=False)
     columns = np.sort(sample)
+
     sizes = sizes[columns]
-    widths = np.round(sizes * share ** (1 / count)).astype(int)
+    factor_share = share ** (1 / count)
+    widths = np.round(sizes * factor_share)
+    widths = widths.astype(int)
     widths = np.clip(widths, 1, sizes - 1)
 
     is_periodic = [space.factors[column].periodic for column in columns]
     # Only around a period may an interval start anywhere.
-    num_starts = np.where(is_periodic, sizes, sizes - widths + 1)
+    inner_starts = sizes - widths + 1
+    num_starts = np.where(is_periodic, sizes, inner_starts)
     starts = rng.integers(0, num_starts)
 
     def contains(values: Array) -> Array:
-        index = space.to_index(values)[:, columns]
+        index = space.to_index(values)
+        index = index[:, columns]
         steps = (index - starts) % sizes
-        is_inside = (steps < widths) & (index >= 0)
+        is_near = steps < widths
+        is_present = index >= 0
+        is_inside = is_near & is_present
         return is_inside.all(axis=1)
 
     return contains
@@ -340,9 +374,11 @@ def make_random_box(arguments: str, space: FactorSpace) -> Predicate:
 def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
     """Parses `SHARE` or `SHARE:SEED`."""
     match = re.fullmatch(r"(\d*\.?\d+(?:e-\d+)?)(?::(\d+))?", arguments)
-    if match is None or not 0 < float(match[1]) < 1:
+    share = 0.0
+    if match is not None:
+        share = float(match[1])
+    if match is None or not 0 < share < 1:
         raise ValueError(f"must be {kind}:SHARE or {kind}:SHARE:SEED, 0 to 1")
-    share = float(match[1])
     seed = int(match[2] or 0)
     return share, seed
 
@@ -369,8 +405,9 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
         raise ValueError("must be orthogonal, or diagonal:WIDTH as diagonal:.1")
     width, text = match.groups()
     groups = parse_groups(text or "", space)
-    num_varied = sum(factor.size > 1 for factor in space)
-    if len(groups) < 2 or num_varied < 2:
+    varied = [factor for factor in space if factor.size > 1]
+    fewest = min(len(groups), len(varied))
+    if fewest < 2:
         raise ValueError("of this kind needs two factors")
 
     if width is None:
@@ -381,15 +418,21 @@ def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
     return _leave_diagonal(space, groups, float(width))
 
 
-def _leave_axes(space: FactorSpace, groups: list[list[int]]) -> Predicate:
-    middle = np.array(space.shape) // 2
+def _leave_axes(
+    space: FactorSpace,
+    groups: list[list[int]],
+) -> Predicate:
+    sizes = np.array(space.shape)
+    middle = sizes // 2
 
     def contains(values: Array) -> Array:
         index = space.to_index(values)
-        is_off = (index != middle) & (index >= 0)
+        is_present = index >= 0
+        is_off = is_present & (index != middle)
         num_off = np.zeros(len(index), int)
         for group in groups:
-            num_off += is_off[:, group].any(axis=1)
+            members = is_off[:, group]
+            num_off += members.any(axis=1)
         return num_off > 1
 
     return contains
@@ -400,15 +443,18 @@ def _leave_diagonal(
     groups: list[list[int]],
     width: float,
 ) -> Predicate:
-    last = np.maximum(np.array(space.shape) - 1, 1)
+    sizes = np.array(space.shape)
+    last = np.maximum(sizes - 1, 1)
+    limit = width + 1e-9
 
     def contains(values: Array) -> Array:
         index = space.to_index(values)
         is_present = (index >= 0).all(axis=1)
         unit = index / last  # [n, F], 0 to 1
-        distances = np.ptp(unit[:, groups], axis=1)  # [n, factors of a group]
-        is_apart = distances > width + 1e-9
-        return is_apart.any(axis=1) & is_present
+        grouped = unit[:, groups]  # [n, groups, factors of a group]
+        distances = np.ptp(grouped, axis=1)
+        is_apart = (distances > limit).any(axis=1)
+        return is_apart & is_present
 
     return contains
 
@@ -428,21 +474,29 @@ def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
     Raises:
         ValueError: If these are not so, or two factors are too small.
     """
+    rule = "must be uselis:N:K, N above K above 0"
     match = re.fullmatch(r"(\d{1,6}):(\d{1,6})(?::(.+))?", arguments)
-    if match is None or not 0 < int(match[2]) < int(match[1]):
-        raise ValueError("must be uselis:N:K, N above K above 0")
+    if match is None:
+        raise ValueError(rule)
     num_blocks = int(match[1])
     num_trained = int(match[2])
+    if not 0 < num_trained < num_blocks:
+        raise ValueError(rule)
+
     columns = _find_blocked(match[3], num_blocks, space)
-    sizes = np.array(space.shape)[columns]
+    sizes = np.array(space.shape)
+    sizes = sizes[columns]
 
     def contains(values: Array) -> Array:
-        index = space.to_index(values)[:, columns]
+        index = space.to_index(values)
+        index = index[:, columns]
         is_present = (index >= 0).all(axis=1)
         blocks = index * num_blocks // sizes
-        steps = (blocks[:, 1:] - blocks[:, :1]) % num_blocks
-        is_far = steps >= num_trained
-        return is_far.any(axis=1) & is_present
+        first = blocks[:, :1]
+        others = blocks[:, 1:]
+        steps = (others - first) % num_blocks
+        is_far = (steps >= num_trained).any(axis=1)
+        return is_far & is_present
 
     return contains
 
@@ -459,13 +513,18 @@ def _find_blocked(
         num_blocks: The smallest number of values of each.
         space: The factors.
     """
-    large = [factor.name for factor in space if factor.size >= num_blocks]
+    large = []
+    for factor in space:
+        if factor.size >= num_blocks:
+            large.append(factor.name)
     names = large
     if text:
         names = text.split(",")
+
     distinct = {*names}
-    is_valid = len(distinct) == len(names) and distinct <= {*large}
-    if len(names) < 2 or not is_valid:
+    is_repeated = len(distinct) < len(names)
+    is_large = distinct <= {*large}
+    if len(names) < 2 or is_repeated or not is_large:
         raise ValueError(
             f"must have two factors or more with {num_blocks} values or more, "
             f"among which are: {', '.join(large) or 'none'}"
@@ -473,21 +532,29 @@ def _find_blocked(
     return [space.names.index(name) for name in names]
 
 
-def _test_ordered(text: str, space: FactorSpace) -> list[Predicate]:
+def _test_ordered(
+    text: str,
+    space: FactorSpace,
+) -> list[Predicate]:
     """Tests each ordered factor for an interval `LOW-HIGH`."""
     match = _BOUNDS.fullmatch(text)
     if match is None or not match[2]:
         raise ValueError("must have bounds of the form LOW-HIGH")
-    return [_test_interval(column, text, space) for column in _ordered(space)]
+    columns = _ordered(space)
+    return [_test_interval(column, text, space) for column in columns]
 
 
-def _test_interval(column: int, text: str, space: FactorSpace) -> Predicate:
+def _test_interval(
+    column: int,
+    text: str,
+    space: FactorSpace,
+) -> Predicate:
     """Tests a factor for values, numbers of levels as `#1-3`, or a name."""
     factor = space.factors[column]
     name = text
-    is_quoted = len(text) > 2 and text[0] == text[-1] and text[0] in "'\""
-    if is_quoted and text not in factor.names:
-        name = text[1:-1]
+    quoted = re.fullmatch(r"(['\"])(.+)\1", text, re.DOTALL)
+    if quoted and text not in factor.names:
+        name = quoted[2]
     if name in factor.names:
         place = factor.names.index(name)
         text = f"#{place}"
@@ -515,7 +582,8 @@ def _test_classes(text: str, factor: Factor) -> Predicate:
 
     def test(values: Array) -> Array:
         index = factor.to_index(values)
-        return _lie_between(index, low, high) & (index >= 0)
+        is_inside = _lie_between(index, low, high)
+        return is_inside & (index >= 0)
 
     return test
 
@@ -523,8 +591,9 @@ def _test_classes(text: str, factor: Factor) -> Predicate:
 def _list_names(factor: Factor) -> str:
     """Lists levels as regions read them; in quotes or by number if needed."""
     names = []
+    separators = {*_SEPARATORS}
     for place, name in enumerate(factor.names):
-        if not {*_SEPARATORS}.isdisjoint(name):
+        if not separators.isdisjoint(name):
             name = f"'{name}' (#{place})"
         names.append(name)
     return ", ".join(names)
@@ -554,26 +623,39 @@ def _test_values(text: str, factor: Factor) -> Predicate:
     low = _read_value(first, factor)
     high = _read_value(last, factor)
     # The end of a period is its start; an open interval ends before.
-    is_round = factor.periodic and last != "max" and high == factor.high
+    is_end = high == factor.high and last != "max"
+    is_round = factor.periodic and is_end
     _check_order(low, high, factor)
 
     def test(values: Array) -> Array:
         is_inside = _lie_between(values, low, high)
-        return is_inside | (is_round & (values == factor.low))
+        if is_round:
+            is_inside |= values == factor.low
+        return is_inside
 
     return test
 
 
-def _check_order(low: float, high: float, factor: Factor) -> None:
+def _check_order(
+    low: float,
+    high: float,
+    factor: Factor,
+) -> None:
     if low > high and not factor.periodic:
         raise ValueError("must have its lower bound first")
 
 
-def _lie_between(numbers: Array, low: float, high: float) -> Array:
+def _lie_between(
+    numbers: Array,
+    low: float,
+    high: float,
+) -> Array:
     """Marks the numbers in an interval, round the period if `low` is above."""
+    is_above = numbers >= low
+    is_below = numbers <= high
     if low <= high:
-        return (numbers >= low) & (numbers <= high)
-    return (numbers >= low) | (numbers <= high)
+        return is_above & is_below
+    return is_above | is_below
 
 
 def _read_class(text: str, factor: Factor) -> int:
@@ -598,12 +680,14 @@ def _read_value(text: str, factor: Factor) -> float:
 
     index = factor.find_value(bound)
     if index >= 0:
-        return float(factor.values()[index])
+        values = factor.values()
+        return float(values[index])
 
     slack = 0.0
     if not factor.periodic:
         slack = factor.step / 2
-    end = float(np.clip(bound, factor.low, factor.high))
+    end = max(bound, factor.low)
+    end = min(end, factor.high)
     distance = abs(bound - end)
     if bound != end and distance >= slack:
         ends = f"{factor.low:g} to {factor.high:g}"

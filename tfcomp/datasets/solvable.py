@@ -47,7 +47,13 @@ MAX_IMAGES = 4096  # of training and of the grid, whose pixels are compared
 RENDERED = 64  # combinations at a time
 RANGE_SHARE = 0.5  # of a pixel's range over the data: training covers it
 CHANGE = 1 / 255  # pixels with a smaller range, or share of the largest
-NUMBERS = ("certified", "missing_rank", "noise_mean", "noise_max")
+NUMBERS = (
+    "certified",
+    "missing_rank",
+    "noise_mean",
+    "noise_max",
+)
+Numbers = dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,11 @@ class Certificate:
     images: Array
 
 
-def certify(train: Array, every: Array, order: int) -> Certificate | None:
+def certify(
+    train: Array,
+    every: Array,
+    order: int,
+) -> Certificate | None:
     """Finds the combinations that training determines.
 
     Args:
@@ -76,28 +86,37 @@ def certify(train: Array, every: Array, order: int) -> Certificate | None:
     Returns:
         None if the design has too many columns.
     """
+    num_train = len(train)
     points = np.concatenate([train, every])
-    varies = np.ptp(points, axis=0) > 0
-    points = points[:, varies]
-    if order >= points.shape[1]:
-        return _certify_known(points, len(train))
+    ranges = np.ptp(points, axis=0)
+    points = points[:, ranges > 0]
+    num_factors = points.shape[1]
+    if order >= num_factors:
+        return _certify_training(points, num_train)
 
     points -= points.min(axis=0)
-    sizes = points.max(axis=0) + 1
+    last = points.max(axis=0)
+    sizes = last + 1
     if exceeds_columns(sizes.tolist(), order, MAX_COLUMNS):
         return None
 
     codes, num_columns = number_effects(points, order)
-    train_codes, codes = np.split(codes, [len(train)])
+    train_codes = codes[:num_train]
+    codes = codes[num_train:]
     null = _find_null(train_codes, num_columns)
-    certified = ~_is_open(codes, null)
-    return Certificate(certified, images=_complete(codes, null))
+    is_open = _is_open(codes, null)
+    images = _complete(codes, null)
+    return Certificate(~is_open, images)
 
 
-def _certify_known(points: Array, num_train: int) -> Certificate:
+def _certify_training(
+    points: Array,
+    num_train: int,
+) -> Certificate:
     """Certifies training combinations alone: all factors may interact."""
     numbers = number_rows(points)
-    train, rows = np.split(numbers, [num_train])
+    train = numbers[:num_train]
+    rows = numbers[num_train:]
     certified = np.isin(rows, train)
 
     _, first = np.unique(rows, return_index=True)
@@ -105,7 +124,11 @@ def _certify_known(points: Array, num_train: int) -> Certificate:
     return Certificate(certified, images=first[is_missing])
 
 
-def exceeds_columns(sizes: Sequence[int], order: int, most: int) -> bool:
+def exceeds_columns(
+    sizes: Sequence[int],
+    order: int,
+    most: int,
+) -> bool:
     """Tells whether a design may have more than `most` columns.
 
     It stops counting there: 312 factors have five million triples.
@@ -142,24 +165,31 @@ def number_effects(table: Array, order: int) -> tuple[Array, int]:
     if (table < 0).any():
         smallest = 1
 
+    factors = range(num_factors)
+    subsets: list[tuple[int, ...]] = []
+    for size in range(smallest, largest + 1):
+        subsets += itertools.combinations(factors, size)
+
     columns = []
     num_columns = 0
-    for size in range(smallest, largest + 1):
-        for subset in itertools.combinations(range(num_factors), size):
-            part = table[:, subset]
-            is_absent = (part < 0).any(axis=1)
-            places = _number_present(part)
-            column = np.where(is_absent, -1, places + num_columns)
-            columns.append(column)
-            num_columns += int(places.max(initial=-1)) + 1
-    return np.stack(columns, axis=1), num_columns
+    for subset in subsets:
+        part = table[:, subset]
+        is_absent = (part < 0).any(axis=1)
+        numbers = _number_present(part)
+        places = num_columns + numbers
+        column = np.where(is_absent, -1, places)
+        columns.append(column)
+        last = numbers.max(initial=-1)
+        num_columns += int(last) + 1
+    codes = np.stack(columns, axis=1)
+    return codes, num_columns
 
 
 def _number_present(classes: Array) -> Array:
     """Numbers the rows of classes [n, S], where -1 counts as 0, [n]."""
     present = np.maximum(classes, 0)
-    sizes = present.max(axis=0, initial=0) + 1
-    flat = np.ravel_multi_index(present.T, sizes)
+    last = present.max(axis=0, initial=0)
+    flat = np.ravel_multi_index(present.T, last + 1)
     return number(flat)
 
 
@@ -175,8 +205,9 @@ def make_products(codes: Array, num_columns: int) -> Array:
     rows, subsets = np.nonzero(codes >= 0)
     ones = np.ones(len(rows))
     columns = codes[rows, subsets]
+    places = (rows, columns)
     design = sparse.csr_array(
-        (ones, (rows, columns)),
+        (ones, places),
         shape=(len(codes), num_columns),
     )
     products = design.T @ design
@@ -188,25 +219,31 @@ def _find_null(codes: Array, num_columns: int) -> Array:
     from scipy.linalg import lapack, solve_triangular
 
     products = make_products(codes, num_columns)
-    squares = np.maximum(products.diagonal(), 1)
+    squares = products.diagonal()
+    squares = np.maximum(squares, 1)
     scales = 1 / np.sqrt(squares)
-    scaled = scales * products * scales[:, None]
+    column_scales = scales[:, None]
+    scaled = scales * products * column_scales
     lower, pivots, rank, _ = lapack.dpstrf(
         scaled,
         tol=RANK,
         lower=1,
     )
-    determined, free = np.split(pivots - 1, [rank])
+    order = pivots - 1
+    determined = order[:rank]
+    free = order[rank:]
 
-    null = np.zeros((num_columns, len(free)))
-    null[free] = np.eye(len(free))
+    num_free = len(free)
+    shape = (num_columns, num_free)
+    null = np.zeros(shape)
+    null[free] = np.eye(num_free)
     null[determined] = -solve_triangular(
         lower[:rank, :rank],
         lower[rank:, :rank].T,
         trans=1,
         lower=True,
     )
-    scaled_null = scales[:, None] * null
+    scaled_null = column_scales * null
     basis, _ = np.linalg.qr(scaled_null)
     return basis
 
@@ -214,7 +251,9 @@ def _find_null(codes: Array, num_columns: int) -> Array:
 def _is_open(codes: Array, null: Array) -> Array:
     """Marks rows [n] that are not in the row space."""
     rng = np.random.default_rng(0)
-    weights = rng.normal(size=(null.shape[1], TESTS))
+    num_vectors = null.shape[1]
+    shape = (num_vectors, TESTS)
+    weights = rng.normal(size=shape)
     vectors = null @ weights
     totals = _sum_columns(vectors, codes)
     is_far = np.abs(totals) > ROUNDING
@@ -239,7 +278,8 @@ def _complete(codes: Array, null: Array) -> Array:
     rng = np.random.default_rng(1)
     images = [np.empty(0, int)]
     while True:
-        rows = np.flatnonzero(_is_open(codes, null))
+        is_open = _is_open(codes, null)
+        rows = np.flatnonzero(is_open)
         if not rows.size:
             return np.concatenate(images)
         if len(rows) > ROWS:
@@ -253,11 +293,14 @@ def _complete(codes: Array, null: Array) -> Array:
             pivoting=True,
         )
         sizes = np.abs(upper.diagonal())
-        is_independent = sizes > RANK * sizes[0]
-        basis = basis[:, is_independent]
+        smallest = RANK * sizes[0]
+        basis = basis[:, sizes > smallest]
         num_images = basis.shape[1]
-        images.append(rows[pivots[:num_images]])
-        null = null - (null @ basis) @ basis.T
+        best = pivots[:num_images]
+        images.append(rows[best])
+
+        weights = null @ basis
+        null = null - weights @ basis.T
 
 
 def certify_dataset(
@@ -279,7 +322,8 @@ def certify_dataset(
     train = _list_training(dataset)
     if (train < 0).any():
         # An image of no factor is blank.
-        blank = np.full(len(space), -1)
+        num_factors = len(space)
+        blank = np.full(num_factors, -1)
         train = np.vstack([train, blank])
 
     classes = space.to_index(points)
@@ -297,14 +341,15 @@ def _list_orders(space: FactorSpace) -> range:
 
 def _list_training(dataset: Dataset) -> Array:
     """Lists distinct training combinations as classes, int [n, F]."""
-    classes = dataset.space.to_index(dataset.splits.train)
+    points = dataset.splits.train
+    classes = dataset.space.to_index(points)
     return np.unique(classes, axis=0)
 
 
 def summarize_certificates(
     dataset: Dataset,
     certificates: Mapping[int, Certificate | None],
-) -> dict[str, dict[str, float | None]]:
+) -> dict[str, Numbers]:
     """Makes the entry of `metrics.json` (docs/solvable.md), by order.
 
     `missing_rank` is the number of further images that certify all.
@@ -313,22 +358,25 @@ def summarize_certificates(
         dataset: Has the training examples, and what is held out.
         certificates: The results of `certify_dataset`.
     """
-    points = dataset.splits.all
     train = _list_training(dataset)
-    classes = dataset.space.to_index(points.factors)
+    points = dataset.splits.all
+    is_ood = points.is_ood
+    held_out = points.factors[is_ood]
+    classes = dataset.space.to_index(held_out)
 
-    summary: dict[str, dict[str, float | None]] = {}
+    summary: dict[str, Numbers] = {}
     for order, certificate in certificates.items():
-        numbers: dict[str, float | None] = dict.fromkeys(NUMBERS)
+        numbers: Numbers = dict.fromkeys(NUMBERS)
         summary[str(order)] = numbers
         if certificate is None:
             continue
 
-        certified = certificate.certified[points.is_ood]
+        certified = certificate.certified[is_ood]
         numbers["missing_rank"] = len(certificate.images)
         if certified.size:
             numbers["certified"] = float(certified.mean())
-        determined = classes[points.is_ood][certified]
+
+        determined = classes[certified]
         noise = measure_noise(train, determined, order)
         if noise is not None:
             numbers["noise_mean"] = float(noise.mean())
@@ -348,7 +396,8 @@ def list_images(
     """
     if certificate is None:
         return []
-    table = dataset.splits.all.factors[certificate.images]
+    points = dataset.splits.all.factors
+    table = points[certificate.images]
     columns = dataset.space.name_values(table)
     values = [column.tolist() for column in columns.values()]
 
@@ -359,7 +408,10 @@ def list_images(
     return images
 
 
-def mark_certified(dataset: Dataset, certificate: Certificate) -> Array:
+def mark_certified(
+    dataset: Dataset,
+    certificate: Certificate,
+) -> Array:
     """Returns 1, 0 or NaN (not held out) for each point of the grid, [n].
 
     Args:
@@ -371,7 +423,11 @@ def mark_certified(dataset: Dataset, certificate: Certificate) -> Array:
     return dataset.select_points(marks)
 
 
-def measure_noise(train: Array, points: Array, order: int) -> Array | None:
+def measure_noise(
+    train: Array,
+    points: Array,
+    order: int,
+) -> Array | None:
     """Computes the variance of determined sums of effects.
 
     Args:
@@ -390,7 +446,9 @@ def measure_noise(train: Array, points: Array, order: int) -> Array | None:
     if num_columns > FEW_COLUMNS:
         return None
 
-    train_codes, codes = np.split(codes, [len(train)])
+    num_train = len(train)
+    train_codes = codes[:num_train]
+    codes = codes[num_train:]
     products = make_products(train_codes, num_columns)
     inverse = np.linalg.pinv(
         products,
@@ -400,16 +458,22 @@ def measure_noise(train: Array, points: Array, order: int) -> Array | None:
     inverse = np.pad(inverse, (0, 1))  # the place of absent effects, -1
 
     variance = np.zeros(len(points))
-    for first, second in itertools.product(codes.T, repeat=2):
+    pairs = itertools.product(codes.T, repeat=2)
+    for first, second in pairs:
         variance += inverse[first, second]
     return variance
 
 
-def _number_few_effects(table: Array, order: int) -> tuple[Array, int]:
+def _number_few_effects(
+    table: Array,
+    order: int,
+) -> tuple[Array, int]:
     """Numbers effects, unless even the groups of factors are too many."""
-    num_groups = math.comb(table.shape[1], order)
+    count, num_factors = table.shape
+    num_groups = math.comb(num_factors, order)
     if num_groups > FEW_COLUMNS:
-        return np.empty((len(table), 0), int), num_groups
+        no_codes = np.empty((count, 0), int)
+        return no_codes, num_groups
     return number_effects(table, order)
 
 
@@ -419,7 +483,8 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
     The others show other combinations: several images of a
     combination are left out together.
     """
-    index = dataset.space.to_index(dataset.splits.train)
+    train = dataset.splits.train
+    index = dataset.space.to_index(train)
     combinations, rows, numbers = np.unique(
         index,
         axis=0,
@@ -428,20 +493,30 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
     )
     num_pixels = math.prod(dataset.image_shape)
     limit = max(1, MAX_NUMBERS // num_pixels)  # images
-    sample = choose_rows(len(rows), min(MAX_EXPLAINED, limit))
+    num_explained = min(MAX_EXPLAINED, limit)
+    sample = choose_rows(len(rows), num_explained)
+    rows = rows[sample]
+    combinations = combinations[sample]
 
     if dataset.draw_all is None:
-        points = dataset.splits.train[rows[sample]]
-        images = dataset.render_array(points)
+        images = dataset.render_array(train[rows])
         around = np.zeros(len(images))
     else:
-        groups = [np.flatnonzero(numbers == number) for number in sample]
+        groups = []
+        for number in sample:
+            group = np.flatnonzero(numbers == number)
+            groups.append(group)
         share = max(1, limit // len(sample))
         images, around = _average_training(dataset, groups, share)
 
     explained: dict[str, float] = {}
     for order in _list_orders(dataset.space):
-        r2 = explain_images(combinations[sample], images, order, around)
+        r2 = explain_images(
+            combinations,
+            images,
+            order,
+            around,
+        )
         if r2 is None:
             break
         explained[str(order)] = r2
@@ -465,15 +540,19 @@ def _average_training(
         from them, [n], a sum over pixels.
     """
     means = []
-    around = []
+    distances = []
     for rows in groups:
-        sample = rows[choose_rows(len(rows), share)]
-        images = dataset.render_training(sample).astype(np.float64)
+        sample = choose_rows(len(rows), share)
+        images = dataset.render_training(rows[sample])
+        images = images.astype(np.float64)
         mean = images.mean(axis=0)
         means.append(mean)
+
         squares = np.square(images - mean)
-        around.append(squares.sum() / len(images))
-    return np.stack(means), np.array(around)
+        distance = squares.sum() / len(images)
+        distances.append(distance)
+    around = np.array(distances)
+    return np.stack(means), around
 
 
 def explain_images(
@@ -500,19 +579,23 @@ def explain_images(
 
     basis = _span_effects(codes, num_columns)
     # An image's error from the others is its residual / (1 - leverage).
-    left = 1 - np.sum(basis**2, axis=1)
+    count = len(images)
+    leverage = np.sum(basis**2, axis=1)
+    left = 1 - leverage
     is_open = left > OPEN
-    if 2 * is_open.sum() <= len(train):
+    if 2 * is_open.sum() <= count:
         return None
 
-    flat = images.reshape(len(images), -1)
+    flat = images.reshape(count, -1)
     flat = flat.astype(np.float64)
-    residuals = flat - basis @ (basis.T @ flat)
+    weights = basis.T @ flat
+    residuals = flat - basis @ weights
     errors = residuals[is_open] / left[is_open, None]
-    deviations = flat - flat.mean(axis=0)
+    mean = flat.mean(axis=0)
+    deviations = flat[is_open] - mean
 
     error = np.sum(errors**2)
-    spread = np.sum(deviations[is_open] ** 2)
+    spread = np.sum(deviations**2)
     if around is not None:
         unexplained = around[is_open].sum()
         error += unexplained
@@ -529,13 +612,16 @@ def _span_effects(codes: Array, num_columns: int) -> Array:
         codes: The columns with a 1 in each row, [n, S], -1 for none.
         num_columns: The number of columns.
     """
-    design = np.zeros((len(codes), num_columns + 1))
-    rows = np.arange(len(codes))[:, None]
-    design[rows, codes] = 1
+    count = len(codes)
+    shape = (count, num_columns + 1)
+    design = np.zeros(shape)
+    rows = np.arange(count)
+    design[rows[:, None], codes] = 1
     design[:, -1] = 1  # a constant, in the place of absent effects
     basis, values, _ = np.linalg.svd(design, full_matrices=False)
     largest = values.max(initial=0)
-    return basis[:, values > RANK * largest]
+    is_kept = values > RANK * largest
+    return basis[:, is_kept]
 
 
 def measure_coverage(dataset: Dataset) -> dict[str, float]:
@@ -560,36 +646,45 @@ def cover_combinations(dataset: Dataset) -> float:
     points = dataset.splits.all
 
     # Training has held-out combinations with --train_all.
-    inside = train[dataset.region.contains(train)]
+    is_held_out = dataset.region.contains(train)
+    inside = train[is_held_out]
     table = np.concatenate([points.factors, inside])
-    numbers = number_rows(space.to_index(table))
-    rows, inside_rows = np.split(numbers, [len(points)])
-    is_inside = np.isin(rows, inside_rows)
+    index = space.to_index(table)
+    numbers = number_rows(index)
+    count = len(points)
+    rows = numbers[:count]
+    inside_rows = numbers[count:]
 
-    is_trained = np.where(points.is_ood, is_inside, ~points.is_test)
-    return float(is_trained.mean())
+    is_inside = np.isin(rows, inside_rows)
+    is_trained = ~points.is_test
+    is_covered = np.where(points.is_ood, is_inside, is_trained)
+    return float(is_covered.mean())
 
 
 def _cover_values(dataset: Dataset) -> float:
-    index = dataset.space.to_index(dataset.splits.train)
+    train = dataset.splits.train
+    index = dataset.space.to_index(train)
     shares = []
-    for column, factor in zip(index.T, dataset.space, strict=True):
-        present = np.unique(column[column >= 0])
-        shares.append(len(present) / factor.size)
+    for column, factor in enumerate(dataset.space):
+        levels = np.unique(index[:, column])
+        num_present = np.sum(levels >= 0)
+        shares.append(num_present / factor.size)
     return float(np.mean(shares))
 
 
 def _cover_pixels(dataset: Dataset) -> float:
     points = dataset.splits.all.factors
-    share = max(1, MAX_IMAGES // len(points))  # images of a combination
+    num_points = len(points)
+    share = max(1, MAX_IMAGES // num_points)  # images of a combination
 
     def render(rows: Array) -> Array:
-        images, _ = dataset.render_all(points[rows], share * len(rows))
+        limit = share * len(rows)
+        images, _ = dataset.render_all(points[rows], limit)
         return images
 
     num_train = len(dataset.splits.train)
     train_low, train_high = _find_range(dataset.render_training, num_train)
-    low, high = _find_range(render, len(points))
+    low, high = _find_range(render, num_points)
     lowest = np.minimum(train_low, low)
     highest = np.maximum(train_high, high)
 
@@ -599,9 +694,9 @@ def _cover_pixels(dataset: Dataset) -> float:
     train_spread = train_high - train_low
     is_covered = train_spread >= RANGE_SHARE * spread
 
-    num_varying = varies.sum()
-    num_covered = (varies & is_covered).sum()
-    return float(num_covered / max(num_varying, 1))
+    num_varying = max(varies.sum(), 1)
+    num_covered = np.sum(varies & is_covered)
+    return float(num_covered / num_varying)
 
 
 def _find_range(
@@ -623,8 +718,10 @@ def _find_range(
     highs = []
     for part in np.array_split(rows, num_parts):
         images = render(part)
-        lows.append(images.min(axis=0))
-        highs.append(images.max(axis=0))
+        part_low = images.min(axis=0)
+        part_high = images.max(axis=0)
+        lows.append(part_low)
+        highs.append(part_high)
     low = np.min(lows, axis=0)
     high = np.max(highs, axis=0)
     return low, high

@@ -134,7 +134,8 @@ def make_splits(
 
     train_index = space.to_index(train)
     index = space.to_index(every)
-    hidden = _find_hidden(space, train_index, index[is_ood])
+    held_out = index[is_ood]
+    hidden = _find_hidden(space, train_index, held_out)
     if cells is None:
         is_trained = _occur(index, train_index)
     else:
@@ -146,18 +147,18 @@ def make_splits(
         is_test=~is_ood & ~is_trained,
     )
 
-    if eval_points is None:
-        limit = len(points)
-    elif eval_points == 0:
-        limit = MAX_ANALYZED
-    else:
-        limit = eval_points
+    limit = _choose_limit(eval_points, len(points))
     if len(points) <= limit:
-        is_complete = cells is None or _is_grid(space, every)
-        return Splits(train, points, hidden, is_complete)
+        return Splits(
+            train=train,
+            points=points,
+            hidden=hidden,
+            is_complete=cells is None or _is_grid(space, every),
+        )
+    sample = sample_rows(is_ood, limit)
     return Splits(
         train=train,
-        points=points[sample_rows(is_ood, limit)],
+        points=points[sample],
         hidden=hidden,
         is_complete=False,
         existing=points,
@@ -165,13 +166,28 @@ def make_splits(
     )
 
 
+def _choose_limit(eval_points: int | None, count: int) -> int:
+    """Chooses how many points analyses look at, at most.
+
+    Args:
+        eval_points: As in `make_splits`.
+        count: The number of points.
+    """
+    if eval_points is None:
+        return count
+    if eval_points == 0:
+        return MAX_ANALYZED
+    return eval_points
+
+
 def _check_leaks(region: Region, train: Array) -> None:
     """Refuses training examples in the region."""
-    leaks = np.flatnonzero(region.contains(train))
-    if leaks.size:
-        first = train[leaks[0]].tolist()
+    is_leak = region.contains(train)
+    leaks = train[is_leak]
+    if len(leaks):
+        first = leaks[0].tolist()
         raise ValueError(
-            f"{leaks.size} training examples lie in the region "
+            f"{len(leaks)} training examples lie in the region "
             f"{region.spec}, the first is {first}"
         )
 
@@ -190,18 +206,22 @@ def _find_hidden(
     """
     hidden = {}
     for column, factor in enumerate(space):
-        unseen = np.setdiff1d(held_out[:, column], train[:, column])
+        held_out_levels = held_out[:, column]
+        train_levels = train[:, column]
+        unseen = np.setdiff1d(held_out_levels, train_levels)
         if unseen.size:
-            values = factor.values()[unseen]
-            hidden[factor.name] = list(map(factor.describe, values))
+            values = factor.values()
+            names = map(factor.describe, values[unseen])
+            hidden[factor.name] = list(names)
     return hidden
 
 
 def _occur(table: Array, others: Array) -> Array:
     """Marks the rows of [n, F] that are among other rows, [n]."""
-    numbers = number_rows(np.concatenate([table, others]))
-    rows, other_rows = np.split(numbers, [len(table)])
-    return np.isin(rows, other_rows)
+    joined = np.concatenate([table, others])
+    numbers = number_rows(joined)
+    count = len(table)
+    return np.isin(numbers[:count], numbers[count:])
 
 
 def _is_grid(space: FactorSpace, table: Array) -> bool:
@@ -210,7 +230,8 @@ def _is_grid(space: FactorSpace, table: Array) -> bool:
     if len(table) != size:
         return False
     places = space.to_place(table)
-    return np.array_equal(places, np.arange(size))
+    expected = np.arange(size)
+    return np.array_equal(places, expected)
 
 
 def _apply(
@@ -239,14 +260,18 @@ def sample_rows(is_ood: Array, count: int) -> Array:
         count: The number of rows; half of them are held out, if possible.
     """
     rng = np.random.default_rng(0)
-    ood = np.flatnonzero(is_ood)
-    known = np.flatnonzero(~is_ood)
-    num_ood = min(len(ood), max(count // 2, count - len(known)))
-    num_known = min(len(known), max(count - num_ood, 1))
+    ood_rows = np.flatnonzero(is_ood)
+    id_rows = np.flatnonzero(~is_ood)
+    lacking = count - len(id_rows)
+    num_ood = max(count // 2, lacking)
+    num_ood = min(num_ood, len(ood_rows))
+    num_id = max(count - num_ood, 1)
+    num_id = min(num_id, len(id_rows))
 
-    ood = rng.choice(ood, num_ood, replace=False)
-    known = rng.choice(known, num_known, replace=False)
-    return np.sort(np.concatenate([ood, known]))
+    ood_sample = rng.choice(ood_rows, num_ood, replace=False)
+    id_sample = rng.choice(id_rows, num_id, replace=False)
+    rows = np.concatenate([ood_sample, id_sample])
+    return np.sort(rows)
 
 
 def choose_rows(count: int, limit: int) -> Array:
@@ -291,14 +316,22 @@ def draw_training_table(
     every, is_ood = _apply(region, space, cells)
     cells = every[~is_ood]
     count = config.data.num_train or len(cells)
-    rng = np.random.default_rng([config.training.seed, 0])
+    seeds = [config.training.seed, 0]
+    rng = np.random.default_rng(seeds)
     if config.data.coordinates == "grid":
-        return draw_cells(cells, count, "num_train", rng)
+        return draw_cells(
+            cells,
+            count,
+            "num_train",
+            rng,
+        )
 
-    train = np.empty((0, len(space)), np.float32)
+    shape = (0, len(space))
+    train = np.empty(shape, np.float32)
+    num_points = max(count, MAX_DRAWS)
     # The region leaves a grid cell free, but its free volume can be nothing.
     for _ in range(MAX_DRAWS):
-        points = space.sample(max(count, MAX_DRAWS), rng)
+        points = space.sample(num_points, rng)
         is_free = ~region.contains(points)
         train = np.concatenate([train, points[is_free]])
         if len(train) >= count:
@@ -327,11 +360,20 @@ def draw_cells(
     if count > len(cells):
         rule = f"must be at most the {len(cells)} ID cells"
         raise ConfigError(flag, rule, count)
-    rows = rng.choice(len(cells), size=count, replace=False)
-    return cells[np.sort(rows)]
+    rows = rng.choice(
+        len(cells),
+        size=count,
+        replace=False,
+    )
+    rows = np.sort(rows)
+    return cells[rows]
 
 
-def weigh(table: Array, space: FactorSpace, pairs: str) -> Array:
+def weigh(
+    table: Array,
+    space: FactorSpace,
+    pairs: str,
+) -> Array:
     """Weighs training examples so that factors correlate.
 
     A pair `a,b:s` gives exp(-(a - b)^2 / (2 s^2)), of values that are scaled
@@ -351,33 +393,36 @@ def weigh(table: Array, space: FactorSpace, pairs: str) -> Array:
     """
     low = np.array([factor.low for factor in space])
     high = np.array([factor.high for factor in space])
-    unit = (table - low) / (high - low)
+    ranges = high - low
+    unit = (table - low) / ranges
 
     logs = np.zeros(len(table))  # of inverse weights, which may underflow
     for pair in pairs.split(";"):
         first, second, width = _parse_pair(pair, space)
-        apart = unit[:, first] - unit[:, second]
-        squares = np.square(np.nan_to_num(apart))
+        distance = unit[:, first] - unit[:, second]
+        distance = np.nan_to_num(distance)
+        squares = np.square(distance)
         logs += squares / (2 * width**2)
-    return np.exp(logs.min() - logs)
+    least = logs.min()
+    return np.exp(least - logs)
 
 
-def _parse_pair(pair: str, space: FactorSpace) -> tuple[int, int, float]:
+def _parse_pair(
+    pair: str,
+    space: FactorSpace,
+) -> tuple[int, int, float]:
     """Parses `a,b:s` into two columns and the width s."""
-    match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
     names = ", ".join(space.names)
-    error = ConfigError(
-        "correlation",
-        f"must be a,b:0.4 for two of {names}",
-        pair,
-    )
+    rule = f"must be a,b:0.4 for two of {names}"
+    error = ConfigError("correlation", rule, pair)
+    match = re.fullmatch(r"([^,:]+),([^,:]+):(\d*\.?\d+)", pair.strip())
     if match is None:
         raise error
 
     first, second, text = match.groups()
     width = float(text)
-    is_pair = {first, second} <= {*space.names} and first != second
-    if not is_pair or width <= 0:
+    are_factors = first in space.names and second in space.names
+    if not are_factors or first == second or width <= 0:
         raise error
     column = space.names.index(first)
     other = space.names.index(second)
@@ -386,11 +431,14 @@ def _parse_pair(pair: str, space: FactorSpace) -> tuple[int, int, float]:
 
 def repeat_rows(weights: Array) -> Array:
     """Returns rows, sorted, row i about w_i / mean(w) * `SHARES` times."""
-    ends = np.cumsum(weights) / np.sum(weights)
+    total = np.sum(weights)
+    ends = np.cumsum(weights) / total
     count = SHARES * len(ends)
-    middles = (np.arange(count) + 0.5) / count
+    starts = np.arange(count)
+    middles = (starts + 0.5) / count
     rows = np.searchsorted(ends, middles)
-    return np.minimum(rows, len(ends) - 1)
+    last = len(ends) - 1
+    return np.minimum(rows, last)
 
 
 def repeat_rare(space: FactorSpace, table: Array) -> Array:
@@ -405,10 +453,13 @@ def repeat_rare(space: FactorSpace, table: Array) -> Array:
         is_present = index >= 0
         present = index[is_present]
         counts = np.bincount(present)
-        num_values = max(int(np.count_nonzero(counts)), 1)
-        average = len(present) / num_values
+        num_values = int(np.count_nonzero(counts))
+        average = len(present) / max(num_values, 1)
         rarity = average / counts[present]
         times[is_present] = np.maximum(times[is_present], rarity)
 
-    repeats = np.clip(np.rint(times), 1, MAX_REPEATS).astype(int)
-    return np.repeat(np.arange(len(table)), repeats)
+    repeats = np.rint(times)
+    repeats = np.clip(repeats, 1, MAX_REPEATS)
+    repeats = repeats.astype(int)
+    rows = np.arange(len(table))
+    return np.repeat(rows, repeats)

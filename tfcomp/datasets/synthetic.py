@@ -13,13 +13,24 @@ from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import DataConfig, RunConfig
-from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
+from tfcomp.datasets.dataset import (
+    DATASETS,
+    Dataset,
+    Render,
+    build_dataset,
+)
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
 
 # The last three look different at every angle.
-SHAPES = ("square", "ellipse", "heart", "triangle", "l")
+SHAPES = (
+    "square",
+    "ellipse",
+    "heart",
+    "triangle",
+    "l",
+)
 MARGIN = 0.18  # of the side: a sprite of scale 1 stays inside, also turned
 MAX_SIZE = 1000
 CENTER_MARGIN = 0.25  # of centers, in image sides: objects stay inside
@@ -80,15 +91,24 @@ def _list_stripes(
         region = parse_region("none", space)
     # A row per value of each factor, the others absent (NaN).
     values = np.concatenate([factor.values() for factor in space])
-    is_shown = np.repeat(np.eye(len(space), dtype=bool), space.shape, axis=0)
-    stripes = np.where(is_shown, values[:, None], np.float32(np.nan))
+    diagonal = np.eye(len(space), dtype=bool)
+    is_present = np.repeat(diagonal, space.shape, axis=0)
+    absent = np.float32(np.nan)
+    stripes = np.where(is_present, values[:, None], absent)
     # A cross or a gap holds back stripes, too.
-    stripes = stripes[~region.contains(stripes)]
+    is_held_out = region.contains(stripes)
+    stripes = stripes[~is_held_out]
 
     cells = space.grid()
-    cells = cells[~region.contains(cells)]
+    is_held_out = region.contains(cells)
+    cells = cells[~is_held_out]
     rng = np.random.default_rng([config.training.seed, 0])
-    bumps = draw_cells(cells, data.num_bumps, "num_bumps", rng)
+    bumps = draw_cells(
+        cells,
+        data.num_bumps,
+        "num_bumps",
+        rng,
+    )
     return np.concatenate([stripes, bumps])
 
 
@@ -117,7 +137,12 @@ def _build(config: RunConfig, space: FactorSpace, **fields: Any) -> Dataset:
 def _make_renderer(name: str, *settings: Any) -> Render:
     """Makes a renderer that imports TensorFlow when it first draws."""
     path = f"tfcomp.datasets.renderers:{name}"
-    return lambda factors: pkgutil.resolve_name(path)(factors, *settings)
+
+    def render(factors: Any) -> Any:
+        draw = pkgutil.resolve_name(path)
+        return draw(factors, *settings)
+
+    return render
 
 
 @DATASETS.register("sprites")
@@ -142,14 +167,19 @@ def make_sprites(config: RunConfig) -> Dataset:
         fixed["hue"] = 0.0
 
     def render(factors: Any) -> Any:
-        columns = {n: factors[:, i] for i, n in enumerate(space.names)}
-        return draw(fixed | columns)
+        values = dict(fixed)
+        for column, name in enumerate(space.names):
+            values[name] = factors[:, column]
+        return draw(values)
 
+    num_channels = 1
+    if has_hue:
+        num_channels = 3
     return _build(
         config,
         space,
         render=render,
-        image_shape=(size, size, 3 if has_hue else 1),
+        image_shape=(size, size, num_channels),
         polarity="bright",
         has_background=not has_hue,
         has_position=False,
@@ -218,7 +248,8 @@ def _make_angle(name: str, size: int) -> Factor:
 
 def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
     """Returns shapes, and sizes of shape, scale, orientation, x, y (, hue)."""
-    shapes = tuple(name.strip() for name in data.sprite_shapes.split(","))
+    names = data.sprite_shapes.split(",")
+    shapes = tuple(name.strip() for name in names)
     distinct = set(shapes)
     if not distinct <= set(SHAPES) or len(distinct) < len(shapes):
         rule = f"must name different ones of {', '.join(SHAPES)}"
@@ -230,15 +261,17 @@ def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
         if part.strip().isdecimal():
             size = int(part)
         sizes.append(size)
-    is_possible = 1 <= min(sizes) and max(sizes) <= MAX_SIZE
-    if len(sizes) not in (5, 6) or not is_possible or sizes[0] > len(shapes):
+    num_shapes = sizes[0]
+    is_possible = min(sizes) >= 1 and max(sizes) <= MAX_SIZE
+    is_complete = len(sizes) in (5, 6)
+    if not is_possible or not is_complete or num_shapes > len(shapes):
         rule = (
             f"must be the numbers of values (1 to {MAX_SIZE}) of shape (at "
             f"most {len(shapes)}, see --sprite_shapes), scale, orientation, x, "
             "y, and hue if there is one"
         )
         raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
-    return shapes[: sizes[0]], sizes
+    return shapes[:num_shapes], sizes
 
 
 @DATASETS.register("composed")

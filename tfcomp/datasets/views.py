@@ -69,11 +69,17 @@ def restore(dataset: Dataset, bright: Array) -> Array:
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:
         return images + dataset.reference
-    largest = np.abs(images).max(axis=(1, 2, 3), keepdims=True)
-    return images / np.where(largest > 0, largest, 1.0)
+    sizes = np.abs(images)
+    largest = sizes.max(axis=(1, 2, 3), keepdims=True)
+    scales = np.where(largest > 0, largest, 1.0)
+    return images / scales
 
 
-def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
+def refine(
+    dataset: Dataset,
+    encoding: str,
+    count: int,
+) -> Dataset:
     """Moves the dataset to a finer grid.
 
     Values are even from the first value of the grid to the last one, as the
@@ -90,7 +96,8 @@ def refine(dataset: Dataset, encoding: str, count: int) -> Dataset:
     """
     rule = "needs {} between the values of the grid, which {} lacks"
     if encoding == "one_hot":
-        raise ConfigError("between", rule.format("codes", encoding), count)
+        rule = rule.format("codes", encoding)
+        raise ConfigError("between", rule, count)
     if not dataset.is_continuous:
         rule = rule.format("images", dataset.name)
         raise ConfigError("between", rule, count)
@@ -145,10 +152,16 @@ def make_map(dataset: Dataset, values: Array) -> GridMap:
         dataset: Has the grid, and what is held out of it.
         values: A number for each point, [n].
     """
-    numbers = spread(dataset.space, dataset.splits.grid, values, empty=np.nan)
+    numbers = spread(
+        dataset.space,
+        dataset.splits.grid,
+        values,
+        empty=np.nan,
+    )
+    held_out = dataset.held_out
     mask = None
-    if dataset.held_out.any():
-        mask = dataset.held_out
+    if held_out.any():
+        mask = held_out
 
     downward = set()
     for name, direction in dataset.vertical.items():
@@ -166,13 +179,16 @@ def subsample_maps(dataset: Dataset) -> Dataset:
     """Moves an incomplete dataset to the points of all its maps."""
     if dataset.splits.is_complete or not dataset.planes:
         return dataset
-    is_mapped = np.zeros(dataset.space.shape, bool)
+
+    space = dataset.space
+    is_mapped = np.zeros(space.shape, bool)
     for plane in dataset.planes:
         is_mapped[plane.index] = True
 
     points = dataset.splits.all
-    index = dataset.space.to_index(points.factors)
-    rows = is_mapped[tuple(index.T)]
+    index = space.to_index(points.factors)
+    cells = tuple(index.T)
+    rows = is_mapped[cells]
     return dataset.at_points(points[rows])
 
 
@@ -190,7 +206,10 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
     return dataset.at_points(splits.points[rows])
 
 
-def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
+def subsample_levels(
+    dataset: Dataset,
+    limit: int = MAX_EXPLORED,
+) -> Dataset:
     """Moves a dataset to all combinations of even levels of its factors.
 
     Some of them are held out, if any combination is. Where few combinations
@@ -207,21 +226,25 @@ def subsample_levels(dataset: Dataset, limit: int = MAX_EXPLORED) -> Dataset:
         return dataset.at_points(points)
 
     index = dataset.space.to_index(points.factors)
+    is_ood = points.is_ood
     levels = _choose_levels(index, limit)
     rows = _find_rows(index, levels)
-    held_out = index[points.is_ood]
-    if len(held_out) and not points.is_ood[rows].any():
+    held_out = index[is_ood]
+    num_held_out = len(held_out)
+    if num_held_out and not is_ood[rows].any():
         # Levels give way to the levels of a held-out combination.
-        middle = held_out[len(held_out) // 2]
-        for column, level in zip(levels, middle, strict=True):
+        middle = held_out[num_held_out // 2]
+        for number, column in enumerate(levels):
+            level = middle[number]
             distances = np.abs(column - level)
-            column[distances.argmin()] = level
+            nearest = distances.argmin()
+            column[nearest] = level
         rows = _find_rows(index, levels)
 
-    sizes = [len(column) for column in levels]
+    sizes = map(len, levels)
     fewest = math.prod(sizes) / 4
     if not fewest <= len(rows) <= limit:
-        rows = sample_rows(points.is_ood, limit)
+        rows = sample_rows(is_ood, limit)
     return dataset.at_points(points[rows])
 
 
@@ -232,28 +255,31 @@ def _choose_levels(index: Array, limit: int) -> list[Array]:
     factors that lose some, with at most `limit` combinations.
     """
     occurring = [np.unique(column) for column in index.T]
-    sizes = np.array([len(column) for column in occurring])
+    sizes = list(map(len, occurring))
     count = 1
-    while count < sizes.max():
-        next_sizes = np.minimum(sizes, count + 1)
-        if math.prod(next_sizes.tolist()) > limit:
+    while count < max(sizes):
+        next_sizes = [min(size, count + 1) for size in sizes]
+        if math.prod(next_sizes) > limit:
             break
         count += 1
 
     levels = []
     for column in occurring:
+        last = len(column) - 1
         num_levels = min(len(column), count)
-        places = np.linspace(0, len(column) - 1, num_levels)
-        rows = places.round().astype(int)
+        places = np.linspace(0, last, num_levels)
+        rounded = places.round()
+        rows = rounded.astype(int)
         levels.append(column[rows])
     return levels
 
 
 def _find_rows(index: Array, levels: Sequence[Array]) -> Array:
     """Finds the rows of [n, F] all of whose levels are listed."""
-    is_listed = np.ones(len(index), bool)
-    for column, listed in zip(index.T, levels, strict=True):
-        is_listed &= np.isin(column, listed)
+    count = len(index)
+    is_listed = np.ones(count, bool)
+    for column, listed in enumerate(levels):
+        is_listed &= np.isin(index[:, column], listed)
     return np.flatnonzero(is_listed)
 
 
@@ -282,7 +308,7 @@ def read_points(
     names = ", ".join(space.names)
     if hasattr(factors, "keys"):
         given = dict(factors) | dict(by_name)
-        if {*given} != {*space.names}:
+        if given.keys() != {*space.names}:
             rule = f"must be all of {names}"
             raise ConfigError("factors", rule, sorted(given))
         table = _join_columns(space, given)
@@ -293,32 +319,43 @@ def read_points(
         values = np.asarray(factors, np.float32)
         table = np.atleast_2d(values)
 
-    has_columns = table.ndim == 2 and table.shape[1] == len(space)
+    num_factors = len(space)
+    shape = list(table.shape)
+    has_columns = table.ndim == 2 and shape[1] == num_factors
     if not has_columns or not len(table):
-        rule = f"must be [n, {len(space)}] ({names})"
-        raise ConfigError("factors", rule, list(table.shape))
-    for factor, values in zip(space, table.T, strict=True):
+        rule = f"must be [n, {num_factors}] ({names})"
+        raise ConfigError("factors", rule, shape)
+    for column, factor in enumerate(space):
         if factor.categorical:
+            values = table[:, column]
             _check_levels(factor, values)
     return table
 
 
 def _check_levels(factor: Factor, values: Array) -> None:
     """Refuses values [n] that are no levels: models take the nearest one."""
-    nearest = factor.values()[factor.to_index(values)]
-    is_level = np.isclose(values, nearest, 1e-4) | np.isnan(values)
-    if not is_level.all():
-        levels = factor.names or factor.values().tolist()
-        listed = ", ".join(map(str, levels))
-        wrong = values[~is_level][0].item()
-        raise ConfigError(factor.name, f"must be among {listed}", wrong)
+    levels = factor.values()
+    index = factor.to_index(values)
+    is_level = np.isclose(values, levels[index], 1e-4)
+    is_absent = np.isnan(values)
+    wrong = values[~is_level & ~is_absent]
+    if wrong.size:
+        names = factor.names or levels.tolist()
+        listed = ", ".join(map(str, names))
+        first = wrong[0].item()
+        raise ConfigError(factor.name, f"must be among {listed}", first)
 
 
-def _join_columns(space: FactorSpace, given: Mapping[str, Any]) -> Array:
+def _join_columns(
+    space: FactorSpace,
+    given: Mapping[str, Any],
+) -> Array:
     """Joins values or names of levels by factor into a table, [n, F]."""
     columns = []
     for factor in space:
-        columns.append(_to_values(factor, given[factor.name]))
+        items = given[factor.name]
+        column = _to_values(factor, items)
+        columns.append(column)
     try:
         broadcast = np.broadcast_arrays(*columns)
     except ValueError:
@@ -330,14 +367,16 @@ def _join_columns(space: FactorSpace, given: Mapping[str, Any]) -> Array:
 
 def _to_values(factor: Factor, given: Any) -> Array:
     """Converts names of levels and numbers to values, float32 [n]."""
-    items = np.atleast_1d(np.asarray(given))
+    items = np.asarray(given)
+    items = np.atleast_1d(items)
     levels = dict(zip(factor.names, factor.values(), strict=False))
     values = []
     try:
         for item in items:
-            value = levels.get(str(item), item)
+            name = str(item)
+            value = levels.get(name, item)
             if factor.is_named_by_numbers:
-                value = levels[str(item)]
+                value = levels[name]
             values.append(value)
         return np.array(values, np.float32)
     except (KeyError, TypeError, ValueError):

@@ -229,6 +229,11 @@ class FactorEncoding(keras.layers.Layer):
         return ops.concatenate(codes, axis=-1)
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
+        """Returns the shape of the code.
+
+        Args:
+            input_shape: Of the factor values, (n, F).
+        """
         num_points = input_shape[0]
         num_units = sum(self.code_sizes)
         return (num_points, num_units)
@@ -468,6 +473,11 @@ class RampEncoding(FactorEncoding):
         return 2.0 * unit - 1.0
 
     def code_size(self, factor: Factor) -> int:
+        """Counts the numbers of the code: one.
+
+        Args:
+            factor: The factor.
+        """
         return 1
 
 
@@ -552,4 +562,9 @@ class FactorIndex(FactorEncoding):
         return nearest_index(values, factor)
 
     def code_size(self, factor: Factor) -> int:
+        """Counts the numbers of the code: one.
+
+        Args:
+            factor: The factor.
+        """
         return 1

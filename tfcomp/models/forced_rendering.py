@@ -136,6 +136,11 @@ class ValueEmbedding(keras.layers.Layer):
         return values[:, : self.rank]
 
     def compute_output_shape(self, input_shape: tuple) -> tuple:
+        """Returns the shape of the matrices.
+
+        Args:
+            input_shape: Of a batch of values or codes.
+        """
         return (input_shape[0], *self.size)
 
     def get_config(self) -> dict:
@@ -222,6 +227,11 @@ class LowRankEmbedding(ValueEmbedding):
         self.right_regularizer = get(right_regularizer)
 
     def build(self, input_shape: tuple) -> None:
+        """Adds the weights of the modes.
+
+        Args:
+            input_shape: Of a batch; weights do not depend on it.
+        """
         rows, columns = self.size
         self.coefficients = self._add_modes(
             "coefficients",
@@ -294,6 +304,14 @@ class LowRankEmbedding(ValueEmbedding):
 
     @classmethod
     def from_config(cls, config: dict) -> Self:
+        """Restores the layer of a saved model.
+
+        Args:
+            config: The result of `get_config`, also of an earlier version.
+
+        Raises:
+            ValueError: If the model has orthogonal modes.
+        """
         # Models saved before 0.3 have them: None, None and False.
         for name in ("coefficient_initializer", "vector_initializer"):
             config.pop(name, None)
@@ -387,6 +405,11 @@ class AxisEmbedding(ValueEmbedding):
         self.group_weight = float(group_weight)
 
     def build(self, input_shape: tuple) -> None:
+        """Adds the profiles of the axes.
+
+        Args:
+            input_shape: Of a batch; weights do not depend on it.
+        """
         # 1 for an axis in use, 0 for one that was pruned.
         self.kept = self.add_weight(
             shape=(self.rank,),

@@ -88,6 +88,11 @@ class PixelSum(keras.layers.Layer):
         self.image_size = image_size
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
+        """Adds positions to vectors.
+
+        Args:
+            inputs: Vectors, [batch, k].
+        """
         rows, columns = self.image_size
         features = inputs.shape[-1]
         table = make_sinusoids(rows, columns, features)
@@ -135,6 +140,11 @@ class PixelDense(keras.layers.Layer):
         self.positions = positions
 
     def build(self, input_shape: tuple) -> None:
+        """Adds the kernel and the bias.
+
+        Args:
+            input_shape: Of the vectors, (batch, k).
+        """
         rows, columns = self.image_size
         features = input_shape[-1]
         if self.positions == "coordinates":
@@ -155,6 +165,11 @@ class PixelDense(keras.layers.Layer):
         )
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
+        """Maps a vector beside each position to units.
+
+        Args:
+            inputs: Vectors, [batch, k].
+        """
         # The first rows of the kernel belong to the vector, the last ones to
         # the position; they are the same rows where both are summed.
         vector_size = inputs.shape[-1]
@@ -200,6 +215,11 @@ class PixelTable(keras.layers.Layer):
         self.units = units
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
+        """Returns the table of positions.
+
+        Args:
+            inputs: Any tensor of the graph.
+        """
         rows, columns = self.image_size
         table = make_sinusoids(rows, columns, self.units)
         images = table[None]
@@ -227,6 +247,11 @@ class Modulate(keras.layers.Layer):
     """
 
     def call(self, inputs: list) -> KerasTensor:
+        """Scales and shifts the channels.
+
+        Args:
+            inputs: The list of h, and of gamma and beta.
+        """
         hidden, modulation = inputs
         modulation = modulation[:, None, None]
         scale, shift = ops.split(
@@ -271,6 +296,11 @@ class CrossAttention(keras.layers.Layer):
         self.weight = weight
 
     def build(self, input_shape: tuple) -> None:
+        """Adds the kernels of query, key, value and output.
+
+        Args:
+            input_shape: Of the tokens, (batch, K, k).
+        """
         width = input_shape[-1]
         self.query = self._add_kernel("query", width)
         self.key = self._add_kernel("key", width)
@@ -286,6 +316,11 @@ class CrossAttention(keras.layers.Layer):
         )
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
+        """Reads the tokens at every pixel.
+
+        Args:
+            inputs: Tokens, [batch, K, k].
+        """
         rows, columns = self.image_size
         width = inputs.shape[-1]
         table = make_sinusoids(rows, columns, width)
@@ -365,6 +400,11 @@ class Composition(keras.layers.Layer):
         self.groups = groups
 
     def call(self, inputs: list) -> KerasTensor:
+        """Composes the images of groups.
+
+        Args:
+            inputs: The images of all groups, then masks.
+        """
         parts = inputs[: self.groups]
         masks = inputs[self.groups :]
         if self.method == "occlusion":
@@ -468,6 +508,11 @@ class Stack(keras.layers.Layer):
     """
 
     def call(self, inputs: list) -> KerasTensor:
+        """Stacks images as channels.
+
+        Args:
+            inputs: Images, [batch, rows, columns] each.
+        """
         # Twice as fast as to interleave single numbers.
         images = ops.stack(inputs)  # [C, n, rows, columns]
         channels_last = (1, 2, 3, 0)
@@ -489,6 +534,11 @@ class NarrowConvolution(keras.layers.Conv2DTranspose):
     """
 
     def call(self, inputs: KerasTensor) -> KerasTensor:
+        """Convolves images, and adds the bias to whole lines.
+
+        Args:
+            inputs: Images, [batch, rows, columns, channels].
+        """
         images = ops.conv_transpose(
             inputs,
             self.kernel,

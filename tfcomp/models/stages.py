@@ -45,6 +45,11 @@ class Stage(keras.layers.Layer):
     """
 
     def call(self, inputs: list[KerasTensor]) -> KerasTensor:
+        """Passes the first tensor on.
+
+        Args:
+            inputs: The tensor, and the stages before it.
+        """
         return inputs[0]
 
 

@@ -104,14 +104,14 @@ def measure_additivity(
     given = _summarize(layer, moments, components)
 
     rng = np.random.default_rng(0)
-    permuted = []
+    results = []
     for _ in range(NUM_PERMUTATIONS):
         order = rng.permutation(len(index))
-        permuted_layer = replace(layer, index=index[order])
-        permuted_moments = permuted_layer.collect(moments)
-        numbers = _summarize(permuted_layer, permuted_moments, components)
-        permuted.append(numbers)
-    chance = _average(permuted)
+        permuted = replace(layer, index=index[order])
+        permuted_moments = permuted.collect(moments)
+        numbers = _summarize(permuted, permuted_moments, components)
+        results.append(numbers)
+    chance = _average(results)
 
     _average_accuracy(given, given)
     _average_accuracy(chance, given)
@@ -144,7 +144,8 @@ def measure_composition(
 
 def _center_all(moments: Sequence[Moments]) -> Moments:
     """Adds the moments of all sets, about the mean of all rows."""
-    total = moments[ID] + moments[ID_TEST] + moments[OOD]
+    id_total = moments[ID] + moments[ID_TEST]
+    total = id_total + moments[OOD]
     return total.about(total.mean)
 
 
@@ -159,9 +160,11 @@ def _find_components(moments: Sequence[Moments]) -> tuple[Array, Array]:
     squares, axes = np.linalg.eigh(total.squares)
     largest = max(squares[-1], 0.0)
     is_kept = squares > FLOOR * largest
-    if is_kept.sum() >= total.count - 1:
+    num_kept = is_kept.sum()
+    if num_kept >= total.count - 1:
         is_kept[:] = False
-    return axes[:, is_kept], squares[is_kept]
+    kept_axes = axes[:, is_kept]
+    return kept_axes, squares[is_kept]
 
 
 def _summarize(
@@ -186,13 +189,15 @@ def _summarize(
 
     weights, accuracy = _probe(layer, moments)
     axes = _span_probes(weights)
-    probed_rest = np.trace(axes.T @ rest @ axes)
-    probed_variance = np.trace(axes.T @ total.squares @ axes)
+    probed_rest = axes.T @ rest @ axes
+    probed_squares = axes.T @ total.squares @ axes
+    probed_error = np.trace(probed_rest)
+    probed_variance = np.trace(probed_squares)
     scores: Scores = {
         "additive_r2": _explain(np.trace(rest), variance),
         "additive_r2_marginal": _explain(error, variance),
         "additive_r2_whitened": _explain_whitened(rest, *components),
-        "additive_r2_probes": _explain(probed_rest, probed_variance),
+        "additive_r2_probes": _explain(probed_error, probed_variance),
     }
 
     scale = max(variance, 1e-300)
@@ -211,37 +216,55 @@ def _summarize(
 
     rows = []
     for factor, part in enumerate(parts):
-        row: Scores = {
-            "share": float(part.squares.sum() / scale),
-            "rank": float(features.compute_effective_rank(part.squares)),
-            "k95": part.k95,
-        }
+        row = _describe_row(part, scale)
         for name in ACCURACIES:
-            row[name] = finite_or_none(accuracy[name][factor])
+            accuracies = accuracy[name]
+            row[name] = finite_or_none(accuracies[factor])
         rows.append(row)
     return Additivity(scores, rows, pairs)
+
+
+def _describe_row(part: Part, scale: float) -> Scores:
+    """Makes the row of a factor, without its accuracies.
+
+    Args:
+        part: The part of the factor.
+        scale: Variance of all rows.
+    """
+    share = part.squares.sum() / scale
+    rank = features.compute_effective_rank(part.squares)
+    return {
+        "share": float(share),
+        "rank": float(rank),
+        "k95": part.k95,
+    }
 
 
 def _average(results: Sequence[Additivity]) -> Additivity:
     """Averages the numbers of several permutations."""
     scores, parts, pairs = zip(*results, strict=True)
-    part_rows = zip(*parts, strict=True)
-    pair_rows = zip(*pairs, strict=True)
+    part_rows = map(_average_rows, zip(*parts, strict=True))
+    pair_rows = map(_average_rows, zip(*pairs, strict=True))
     return Additivity(
         scores=_average_rows(scores),
-        parts=list(map(_average_rows, part_rows)),
-        pairs=list(map(_average_rows, pair_rows)),
+        parts=list(part_rows),
+        pairs=list(pair_rows),
     )
 
 
 def _average_rows(rows: Sequence[Scores]) -> Scores:
     """Averages each number; None where one of the rows has no number."""
-    return {
-        name: features.average(row[name] for row in rows) for name in rows[0]
-    }
+    means = {}
+    for name in rows[0]:
+        numbers = [row[name] for row in rows]
+        means[name] = features.average(numbers)
+    return means
 
 
-def _average_accuracy(result: Additivity, given: Additivity) -> None:
+def _average_accuracy(
+    result: Additivity,
+    given: Additivity,
+) -> None:
     """Adds mean accuracies over the factors that can be read.
 
     Args:
@@ -296,27 +319,51 @@ def _describe_part(
     """
     center = counts @ effects / counts.sum()
     roots = np.sqrt(counts)
-    matrix = (effects - center) * roots[:, None]
-    _, roots_of_variance, axes = np.linalg.svd(matrix, full_matrices=False)
-    squares = roots_of_variance**2
+    centered = effects - center
+    matrix = centered * roots[:, None]
+    _, values, axes = np.linalg.svd(matrix, full_matrices=False)
+    squares = values**2
     num_kept = _count_components(squares, KEPT)
-
-    # A mean of length 0 has a cosine of 0 with all others.
-    lengths = np.linalg.norm(means, axis=1)
-    shortest = MIN_LENGTH * lengths.max()
-    mean_roots = np.linalg.svd(means, compute_uv=False)
-    k95: int | None = _count_components(mean_roots**2, MEANS_KEPT)
-    if counts @ lengths**2 <= FLOOR * total:
-        shortest = np.nan
-        k95 = None
-    directions = means / np.maximum(lengths, shortest)[:, None]
+    directions, k95 = _describe_means(means, counts, total)
     return Part(
         matrix=matrix,
         squares=squares,
         basis=axes[:num_kept],
-        directions=directions[counts > 0],
+        directions=directions,
         k95=k95,
     )
+
+
+def _describe_means(
+    means: Array,
+    counts: Array,
+    total: float,
+) -> tuple[Array, int | None]:
+    """Finds directions and `k95` of the marginal means of a factor.
+
+    Args:
+        means: Marginal means about the mean of all rows, [size, d].
+        counts: Rows of each value, [size].
+        total: Variance of all rows.
+
+    Returns:
+        A direction for each value that occurs, NaN if means are rounding; and
+        `k95`, None if they are.
+    """
+    # A mean of length 0 has a cosine of 0 with all others.
+    lengths = np.linalg.norm(means, axis=1)
+    shortest = MIN_LENGTH * lengths.max()
+    values = np.linalg.svd(means, compute_uv=False)
+    k95: int | None = _count_components(values**2, MEANS_KEPT)
+    variance = counts @ lengths**2
+    if variance <= FLOOR * total:
+        shortest = np.nan
+        k95 = None
+
+    divisors = np.maximum(lengths, shortest)
+    directions = means / divisors[:, None]
+    is_present = counts > 0
+    return directions[is_present], k95
 
 
 def _count_components(squares: Array, share: float) -> int:
@@ -327,8 +374,9 @@ def _count_components(squares: Array, share: float) -> int:
         share: The share that they have to reach.
     """
     total = squares.sum() or 1.0
-    reached = np.cumsum(squares) / total
-    return int(np.searchsorted(reached, share)) + 1
+    shares = np.cumsum(squares) / total
+    last = np.searchsorted(shares, share)
+    return int(last) + 1
 
 
 def _explain(error: float, total: float) -> float | None:
@@ -353,20 +401,23 @@ def _explain_whitened(
     if not squares.size:
         return None
 
-    rest_squares = np.einsum("ij,ij->j", axes, rest @ axes)
+    products = rest @ axes
+    rest_squares = np.einsum("ij,ij->j", axes, products)
     shares = rest_squares / squares
-    return finite_or_none(1 - shares.mean())
+    mean = shares.mean()
+    return finite_or_none(1 - mean)
 
 
 def _compose(moments: Sequence[Moments]) -> Scores:
     """Computes errors of composed embeddings over errors of the ID mean."""
-    known = moments[ID] + moments[ID_TEST]
-    centered = known.about(known.mean)
+    id_moments = moments[ID] + moments[ID_TEST]
+    mean = id_moments.mean
+    centered = id_moments.about(mean)
     parts = centered.fit()
 
     subsets = {
         "id": centered,
-        "ood": moments[OOD].about(known.mean),
+        "ood": moments[OOD].about(mean),
     }
     numbers: Scores = {}
     for name, subset in subsets.items():
@@ -379,7 +430,10 @@ def _compose(moments: Sequence[Moments]) -> Scores:
     return numbers
 
 
-def _probe(layer: Layer, moments: Sequence[Moments]) -> tuple[Array, Arrays]:
+def _probe(
+    layer: Layer,
+    moments: Sequence[Moments],
+) -> tuple[Array, Arrays]:
     """Fits discriminants to ID rows, and tests them.
 
     Returns:
@@ -397,18 +451,22 @@ def _probe(layer: Layer, moments: Sequence[Moments]) -> tuple[Array, Arrays]:
     weights = np.hstack(all_weights)  # [d, K]
     offsets = np.concatenate(all_offsets)  # [K]
 
-    accuracy = {}
+    num_factors = len(layer.sizes)
     is_fitted = fitted.counts > 0
+    accuracy = {}
     for name, number in zip(ACCURACIES, (ID_TEST, OOD), strict=True):
-        hits = np.zeros(len(layer.sizes))
-        counts = np.zeros(len(layer.sizes))
+        hits = np.zeros(num_factors)
+        counts = np.zeros(num_factors)
         for index, _, values in layer.iterate(number):
-            votes = (values - mean) @ weights
+            centered = values - mean
+            votes = centered @ weights
             votes = votes + offsets  # [b, K]
             for factor, part in enumerate(layer.slices):
                 truth = index[:, factor]
-                is_readable = is_fitted[part][truth]
-                best = votes[:, part].argmax(axis=1)
+                readable_values = is_fitted[part]
+                is_readable = readable_values[truth]
+                factor_votes = votes[:, part]
+                best = factor_votes.argmax(axis=1)
                 is_right = best == truth
                 hits[factor] += is_right.sum()
                 counts[factor] += is_readable.sum()
@@ -417,7 +475,10 @@ def _probe(layer: Layer, moments: Sequence[Moments]) -> tuple[Array, Arrays]:
     return weights, accuracy
 
 
-def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
+def _fit_discriminant(
+    moments: Moments,
+    part: slice,
+) -> tuple[Array, Array]:
     """Fits a linear discriminant of one factor.
 
     Args:
@@ -442,8 +503,10 @@ def _fit_discriminant(moments: Moments, part: slice) -> tuple[Array, Array]:
         assume_a="pos",
     )
     weights = solution * counts.sum()
-    offsets = -0.5 * np.einsum("kd,dk->k", means, weights)
-    offsets = np.where(counts > 0, offsets, -np.inf)
+    overlaps = np.einsum("kd,dk->k", means, weights)
+    offsets = -0.5 * overlaps
+    is_fitted = counts > 0
+    offsets = np.where(is_fitted, offsets, -np.inf)
     return weights, offsets
 
 
@@ -466,7 +529,8 @@ def _compare_all(
     rows = []
     all_cosines = [np.zeros(0)]
     for first, second in itertools.combinations(parts, 2):
-        cosines = np.abs(first.directions @ second.directions.T)
+        cosines = first.directions @ second.directions.T
+        cosines = np.abs(cosines)
         row = _compare_parts(first, second, total)
         row["abs_cosine"] = features.mean_or_none(cosines)
         rows.append(row)
@@ -476,7 +540,11 @@ def _compare_all(
     return rows, features.mean_or_none(joined[is_number])
 
 
-def _compare_parts(first: Part, second: Part, total: float) -> Scores:
+def _compare_parts(
+    first: Part,
+    second: Part,
+    total: float,
+) -> Scores:
     """Computes overlap and least angle, in degrees, of two parts.
 
     Args:
@@ -495,10 +563,12 @@ def _compare_parts(first: Part, second: Part, total: float) -> Scores:
         return row
 
     product = first.matrix @ second.matrix.T
-    row["cosine"] = float(np.linalg.norm(product) / scale)
+    norm = np.linalg.norm(product)
+    row["cosine"] = float(norm / scale)
 
     between = first.basis @ second.basis.T
     cosines = np.linalg.svd(between, compute_uv=False)
-    largest = cosines.max().clip(0, 1)
-    row["angle"] = float(np.degrees(np.arccos(largest)))
+    largest = cosines.max()
+    radians = np.arccos(largest.clip(0, 1))
+    row["angle"] = float(np.degrees(radians))
     return row

@@ -49,7 +49,11 @@ BATCH = 64
 DEAD_SPREAD = 1e-4  # standard deviation of a code, over the largest
 
 
-def measure_codes(space: FactorSpace, points: Array, codes: Array) -> list[Row]:
+def measure_codes(
+    space: FactorSpace,
+    points: Array,
+    codes: Array,
+) -> list[Row]:
     """Computes DCI, MIG, SAP and FactorVAE's score, and their chance level.
 
     Args:
@@ -67,17 +71,22 @@ def measure_codes(space: FactorSpace, points: Array, codes: Array) -> list[Row]:
     is_ordered = [not factor.categorical for factor in space]
     codes = np.asarray(codes, np.float64)
     rng = np.random.default_rng(0)
-    sample = rng.permutation(len(codes))[:MAX_ROWS]
+    order = rng.permutation(len(codes))
+    sample = order[:MAX_ROWS]
     sampled_codes = codes[sample]
     boosted = sampled_codes.size * sum(space.shape)
-    permutations = np.clip(MAX_BOOSTED // boosted, 1, NUM_PERMUTATIONS)
+    permutations = MAX_BOOSTED // boosted
+    permutations = max(1, min(permutations, NUM_PERMUTATIONS))
 
     def fit_models(codes: Array, index: Array) -> dict[str, float]:
         scores = compute_dci(codes, index)
         scores["sap"] = compute_sap(codes, index, is_ordered)
         return scores
 
-    def count_codes(codes: Array, index: Array) -> dict[str, float]:
+    def count_codes(
+        codes: Array,
+        index: Array,
+    ) -> dict[str, float]:
         return {
             "mig": compute_mig(codes, index),
             "factor_vae": compute_factor_vae(codes, index),
@@ -87,9 +96,14 @@ def measure_codes(space: FactorSpace, points: Array, codes: Array) -> list[Row]:
         fit_models,
         sampled_codes,
         index[sample],
-        int(permutations),
+        permutations,
     )
-    rows += _list_scores(count_codes, codes, index, NUM_PERMUTATIONS)
+    rows += _list_scores(
+        count_codes,
+        codes,
+        index,
+        NUM_PERMUTATIONS,
+    )
     return rows
 
 
@@ -108,8 +122,9 @@ def _list_scores(
         permutations: The number of permutations.
     """
     count = len(codes)
-    num_values = [len(np.unique(column)) for column in index.T]
-    is_rated = count >= MIN_ROWS * max(num_values)
+    levels = map(np.unique, index.T)
+    most_levels = max(map(len, levels))
+    is_rated = count >= MIN_ROWS * most_levels
     if not is_rated:
         permutations = 0
 
@@ -120,12 +135,13 @@ def _list_scores(
         permuted.append(compute(permuted_codes, index))
 
     rows = []
-    for name, value in compute(codes, index).items():
-        chance = features.average(scores[name] for scores in permuted)
+    given = compute(codes, index)
+    for name, value in given.items():
+        chance = [scores[name] for scores in permuted]
         row: Row = {
             "score": name,
             "value": finite_or_none(value),
-            "chance": chance,
+            "chance": features.average(chance),
             "n": count,
             "permutations": permutations,
         }
@@ -144,20 +160,25 @@ def compute_dci(codes: Array, index: Array) -> dict[str, float]:
     """
     from sklearn.ensemble import GradientBoostingClassifier
 
-    cut = 3 * len(codes) // 4
+    count, num_codes = codes.shape
+    cut = 3 * count // 4
+    train_codes = codes[:cut]
+    test_codes = codes[cut:]
     importance = []
     accuracy = []
     for labels in index.T:
         train_labels = labels[:cut]
+        test_labels = labels[cut:]
         if np.ptp(train_labels) == 0:
             continue
         model = GradientBoostingClassifier(random_state=0)
-        model.fit(codes[:cut], train_labels)
-        score = model.score(codes[cut:], labels[cut:])
+        model.fit(train_codes, train_labels)
+        score = model.score(test_codes, test_labels)
         importance.append(model.feature_importances_)
         accuracy.append(score)
 
-    by_factor = np.reshape(importance, (-1, codes.shape[1]))  # [F, d]
+    shape = (-1, num_codes)
+    by_factor = np.reshape(importance, shape)  # [F, d]
     by_code = by_factor.T
     informativeness = np.mean(accuracy or np.nan)
     return {
@@ -184,9 +205,12 @@ def _compute_entropy(weights: Array, base: int) -> Array:
     """Computes entropies [m] of the columns of weights [k, m]."""
     from scipy.special import entr
 
-    totals = np.maximum(weights.sum(axis=0), 1e-300)
-    nats = entr(weights / totals).sum(axis=0)
-    return nats / np.log(max(base, 2))
+    totals = weights.sum(axis=0)
+    totals = np.maximum(totals, 1e-300)
+    terms = entr(weights / totals)
+    nats = terms.sum(axis=0)
+    unit = np.log(max(base, 2))
+    return nats / unit
 
 
 def compute_mig(codes: Array, index: Array) -> float:
@@ -204,7 +228,8 @@ def compute_mig(codes: Array, index: Array) -> float:
         highest = code.max()
         edges = np.linspace(lowest, highest, NUM_BINS + 1)
         inner = edges[1:-1]
-        bins.append(np.digitize(code, inner))
+        binned = np.digitize(code, inner)
+        bins.append(binned)
 
     gaps = []
     for labels in index.T:
@@ -213,13 +238,14 @@ def compute_mig(codes: Array, index: Array) -> float:
             shared = [mutual_info_score(labels, code) for code in bins]
             gap = _find_gap(shared)
             gaps.append(gap / entropy)
-    return float(np.mean(gaps))
+    mean = np.mean(gaps)
+    return float(mean)
 
 
 def _find_gap(values: Sequence[float]) -> float:
     """Computes the difference of the two largest values, or the only one."""
-    *_, second, first = sorted([0.0, *values])
-    return first - second
+    rising = sorted([0.0, *values])
+    return rising[-1] - rising[-2]
 
 
 def compute_sap(
@@ -237,13 +263,21 @@ def compute_sap(
     cut = 3 * len(codes) // 4
     gaps = []
     for labels, ordered in zip(index.T, is_ordered, strict=True):
-        if np.ptp(labels[:cut]) > 0:
-            scores = [_predict(code, labels, ordered) for code in codes.T]
-            gaps.append(_find_gap(scores))
-    return float(np.mean(gaps or np.nan))
+        train_labels = labels[:cut]
+        if np.ptp(train_labels) == 0:
+            continue
+        scores = [_predict(code, labels, ordered) for code in codes.T]
+        gap = _find_gap(scores)
+        gaps.append(gap)
+    mean = np.mean(gaps or np.nan)
+    return float(mean)
 
 
-def _predict(code: Array, labels: Array, is_ordered: bool) -> float:
+def _predict(
+    code: Array,
+    labels: Array,
+    is_ordered: bool,
+) -> float:
     """Scores how well a code [n] predicts the values of a factor [n].
 
     Returns:
@@ -255,12 +289,14 @@ def _predict(code: Array, labels: Array, is_ordered: bool) -> float:
     if np.ptp(code) == 0:
         return 0.0
     if is_ordered:
-        correlation = np.corrcoef(code, labels)[0, 1]
+        correlations = np.corrcoef(code, labels)
+        correlation = correlations[0, 1]
         return float(correlation**2)
 
-    cut = 3 * len(code) // 4
-    scaled = (code - code.mean()) / code.std()
+    centered = code - code.mean()
+    scaled = centered / code.std()
     column = scaled[:, None]
+    cut = 3 * len(code) // 4
     model = LinearSVC(
         C=0.01,
         class_weight="balanced",
@@ -286,12 +322,14 @@ def compute_factor_vae(codes: Array, index: Array) -> float:
     if not is_alive.any():
         return 0.0
 
-    scaled = codes[:, is_alive] / spread[is_alive]
+    alive = codes[:, is_alive]
+    scaled = alive / spread[is_alive]
     num_codes = scaled.shape[1]
     num_factors = index.shape[1]
     ranges = np.ptp(index, axis=0)
     varied = np.flatnonzero(ranges)
-    votes = np.zeros((2, num_codes, num_factors), int)
+    shape = (2, num_codes, num_factors)
+    votes = np.zeros(shape, int)
     rng = np.random.default_rng(0)
     for number in range(2 * NUM_VOTES):
         factor = rng.choice(varied)
@@ -300,12 +338,15 @@ def compute_factor_vae(codes: Array, index: Array) -> float:
         rows = np.flatnonzero(labels == fixed_label)
         batch = rng.choice(rows, BATCH)
 
-        variance = scaled[batch].var(axis=0)
+        batch_codes = scaled[batch]
+        variance = batch_codes.var(axis=0)
         code = variance.argmin()
         subset = number % 2
         votes[subset, code, factor] += 1
 
     train_votes, test_votes = votes
     majority = train_votes.argmax(axis=1)
-    hits = test_votes[np.arange(num_codes), majority]
-    return float(hits.sum() / test_votes.sum())
+    rows = np.arange(num_codes)
+    hits = test_votes[rows, majority]
+    share = hits.sum() / test_votes.sum()
+    return float(share)

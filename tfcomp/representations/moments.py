@@ -62,12 +62,16 @@ class Moments:
         return self.cross / divisors[:, None]
 
     def about(self, mean: Array) -> Moments:
-        """Takes a mean [d] off the embeddings."""
+        """Takes a mean off the embeddings.
+
+        Args:
+            mean: A vector, [d].
+        """
         total = self.count * self.mean
         product = np.outer(total, mean)
-        constant = self.count * np.outer(mean, mean)
+        mean_squares = np.outer(mean, mean)
         squares = self.squares - product - product.T
-        squares += constant
+        squares += self.count * mean_squares
 
         offset = self.counts[:, None] * mean
         cross = self.cross - offset
@@ -90,7 +94,8 @@ class Moments:
         """
         total = np.trace(self.squares)
         overlap = np.vdot(parts, self.cross)
-        composed = np.vdot(parts, self.design @ parts)
+        products = self.design @ parts
+        composed = np.vdot(parts, products)
         error = total - 2 * overlap
         error += composed
         return float(error)
@@ -126,15 +131,18 @@ class Layer:
             Grid indices [b, F], one-hot codes [b, K] (sparse) and embeddings
             [b, d], float64.
         """
-        rows = np.flatnonzero(self.sets == number)
-        row_bytes = 8 * self.values.shape[1]
+        is_member = self.sets == number
+        rows = np.flatnonzero(is_member)
+        units = self.values.shape[1]
+        row_bytes = 8 * units
         size = max(1, BLOCK_BYTES // row_bytes)
         for start in range(0, len(rows), size):
             block = rows[start : start + size]
             index = self.index[block]
-            values = self.values[block]
             codes = self._encode(index)
-            yield index, codes, values.astype(np.float64)
+            values = self.values[block]
+            values = values.astype(np.float64)
+            yield index, codes, values
 
     def _encode(self, index: Array) -> Any:
         """Makes sparse one-hot codes [b, K] of grid indices [b, F]."""
@@ -142,10 +150,12 @@ class Layer:
         width = sum(self.sizes)
         offsets = [part.start for part in self.slices]
         columns = index + offsets
-        ones = np.ones(index.size)
-        ends = np.arange(0, index.size + 1, num_factors)
+        columns = columns.ravel()
+        size = len(columns)
+        ones = np.ones(size)
+        ends = np.arange(0, size + 1, num_factors)
         return sparse.csr_array(
-            (ones, columns.ravel(), ends),
+            (ones, columns, ends),
             shape=(count, width),
         )
 
@@ -165,26 +175,30 @@ class Layer:
             moments.append(subset)
         return moments
 
-    def _collect_set(self, number: int, known_squares: Array | None) -> Moments:
+    def _collect_set(
+        self,
+        number: int,
+        squares: Array | None,
+    ) -> Moments:
         """Collects the moments of one set.
 
         Args:
             number: One of `SETS`.
-            known_squares: Products of its embeddings, if they are known.
+            squares: Products of its embeddings, if they are known.
         """
         width = sum(self.sizes)
         units = self.values.shape[1]
         design = np.zeros((width, width))
         cross = np.zeros((width, units))
-        squares = np.zeros((units, units))
-        if known_squares is not None:
-            squares = known_squares
+        is_given = squares is not None
+        if squares is None:
+            squares = np.zeros((units, units))
 
         for _, codes, values in self.iterate(number):
             products = codes.T @ codes
             design += products.toarray()
             cross += codes.T @ values
-            if known_squares is None:
+            if not is_given:
                 squares += values.T @ values
 
         is_member = self.sets == number
@@ -213,14 +227,19 @@ def reduce_units(values: Array) -> Array:
     # Less the first row: moments of a common offset would be rounding.
     count, units = values.shape
     if count <= min(units, MAX_UNITS):
-        shifted = values.astype(np.float64) - values[:1]
-        squares, axes = np.linalg.eigh(shifted @ shifted.T)
-        lengths = np.sqrt(np.maximum(squares, 0.0))
+        shifted = values.astype(np.float64)
+        shifted = shifted - values[:1]
+        gram = shifted @ shifted.T
+        squares, axes = np.linalg.eigh(gram)
+        squares = np.maximum(squares, 0.0)
+        lengths = np.sqrt(squares)
         return axes * lengths
 
     if units > MAX_UNITS:
-        values = values @ _make_groups(units)
-    return values - values[:1]
+        groups = _make_groups(units)
+        values = values @ groups
+    first = values[:1]
+    return values - first
 
 
 def _make_groups(units: int) -> Any:
@@ -230,7 +249,8 @@ def _make_groups(units: int) -> Any:
     signs = rng.choice([-1.0, 1.0], units)
     signs = signs.astype(np.float32)
     rows = np.arange(units)
+    places = (rows, groups)
     return sparse.csr_array(
-        (signs, (rows, groups)),
+        (signs, places),
         shape=(units, MAX_UNITS),
     )

@@ -29,6 +29,7 @@ MAX_IMAGES = 20_000  # that a reader is trained on
 CHECKED = 2000  # true images on which it is rated
 USEFUL = 0.9  # accuracy on true images, at least
 NOISE = 0.1  # standard deviation
+# Names of a share of outputs, and of the same share of true images.
 Row = dict[str, Any]
 
 
@@ -41,7 +42,11 @@ class Reader:
         nuisance: A reader of the nuisance columns of a table, if it has any.
     """
 
-    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> None:
         self.model = model
         self.space = space
         self.accuracy = pd.DataFrame()
@@ -66,7 +71,12 @@ class Reader:
         readings[~is_finite] = -1
         return readings
 
-    def check(self, images: Array, points: Array, steps: int = 0) -> Array:
+    def check(
+        self,
+        images: Array,
+        points: Array,
+        steps: int = 0,
+    ) -> Array:
         """Marks the factors that are read right, [n, F].
 
         Args:
@@ -90,7 +100,8 @@ class Reader:
         for number, factor in enumerate(self.space):
             column = distance[:, number]
             if factor.periodic:
-                column = np.minimum(column, factor.cycle - column)
+                way_back = factor.cycle - distance
+                distance = np.minimum(distance, way_back)
             allowed = steps
             if factor.categorical:
                 allowed = 0
@@ -99,6 +110,9 @@ class Reader:
 
     def check_truth(self, dataset: Dataset) -> None:
         """Notes the factors that it cannot read off true images.
+
+        Args:
+            dataset: Has the true images.
 
         Raises:
             ConfigError: If it reads none, or other factors or images.
@@ -112,7 +126,8 @@ class Reader:
         sample = choose_rows(len(grid), CHECKED)
         points = grid[sample]
         images, rows = dataset.render_all(points, CHECKED)
-        is_right = self.check(images, points[rows])
+        image_points = points[rows]
+        is_right = self.check(images, image_points)
         hits = is_right.mean(axis=0)
 
         weak = []
@@ -204,16 +219,33 @@ def _train(
     images, rows = data.render_all(sampled_points, MAX_IMAGES)
     points = sampled_points[rows]
 
+    space = data.space
+    index = space.to_index(points)
     keras.utils.set_random_seed(seed)
-    model = _build(data.image_shape, data.space.shape)
-    _fit(model, images, data.space.to_index(points), epochs)
-    reader = Reader(model, data.space)
-    rows = choose_rows(len(images), CHECKED)
-    reader.accuracy = _rate(reader, images[rows], points[rows], seed)
+    model = _build(data.image_shape, space.shape)
+    _fit(
+        model,
+        images,
+        index,
+        epochs,
+    )
+    reader = Reader(model, space)
+    checked = choose_rows(len(images), CHECKED)
+    reader.accuracy = _rate(
+        reader,
+        images[checked],
+        points[checked],
+        seed,
+    )
     return reader
 
 
-def _fit(model: keras.Model, images: Array, index: Array, epochs: int) -> None:
+def _fit(
+    model: keras.Model,
+    images: Array,
+    index: Array,
+    epochs: int,
+) -> None:
     """Trains until all factors are read off 99.9 % of the images.
 
     Args:
@@ -224,20 +256,24 @@ def _fit(model: keras.Model, images: Array, index: Array, epochs: int) -> None:
     """
 
     def stop(epoch: int, logs: dict[str, float]) -> None:
-        names = [name for name in logs if name.endswith("accuracy")]
-        lowest = min(logs[name] for name in names)
-        model.stop_training = lowest > 0.999
+        accuracies = []
+        for name, value in logs.items():
+            if name.endswith("accuracy"):
+                accuracies.append(value)
+        model.stop_training = min(accuracies) > 0.999
 
-    repeats = max(1, MAX_IMAGES // len(images) // 10)  # of small tables
+    repeats = MAX_IMAGES // len(images) // 10
+    repeats = max(1, repeats)  # of small tables
     images = np.repeat(images, repeats, axis=0)
     index = np.repeat(index, repeats, axis=0)
+    stopping = keras.callbacks.LambdaCallback(on_epoch_end=stop)
     model.fit(
         images,
         list(index.T),
         batch_size=64,
         epochs=epochs,
         verbose=0,
-        callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=stop)],
+        callbacks=[stopping],
     )
 
 
@@ -257,19 +293,23 @@ def _rate(
     """
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, NOISE, images.shape)
+    noisy = images + noise
     kinds = {
         "true": images,
-        "noise": (images + noise).astype(np.float32),
+        "noise": noisy.astype(np.float32),
         "shifted": np.roll(images, 1, axis=2),
     }
     table = {"factor": reader.space.names}
-    for kind, changed in kinds.items():
-        is_right = reader.check(changed, points)
+    for kind, kind_images in kinds.items():
+        is_right = reader.check(kind_images, points)
         table[kind] = is_right.mean(axis=0)
     return pd.DataFrame(table)
 
 
-def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
+def _build(
+    shape: tuple[int, ...],
+    sizes: Sequence[int],
+) -> keras.Model:
     """Builds the network of a reader.
 
     Args:
@@ -278,7 +318,8 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
     """
     layers = keras.layers
     images = keras.Input(shape)
-    units = layers.GaussianNoise(NOISE / 2)(images)
+    noise = layers.GaussianNoise(NOISE / 2)
+    units = noise(images)
     width = 32
     side = min(shape[:2])
     while side > 8 or width == 32:
@@ -293,8 +334,12 @@ def _build(shape: tuple[int, ...], sizes: Sequence[int]) -> keras.Model:
         width = 64
         side = -(-side // 2)
     units = layers.Flatten()(units)
-    units = layers.Dense(128, "relu")(units)
-    heads = [layers.Dense(size, "softmax")(units) for size in sizes]
+    dense = layers.Dense(128, "relu")
+    units = dense(units)
+    heads = []
+    for size in sizes:
+        head = layers.Dense(size, "softmax")
+        heads.append(head(units))
 
     model = keras.Model(images, heads)
     model.compile(

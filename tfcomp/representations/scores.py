@@ -20,7 +20,7 @@ from tfcomp.representations import additivity, moments
 
 Row = dict[str, Any]
 MAX_COMPARED = 1024  # points whose kernels and nearest items are compared
-MAX_KNOWN = 2**16  # training points among which the nearest is searched
+MAX_TRAIN = 2**16  # training points among which the nearest is searched
 
 
 def read_layers(given: Any, count: int) -> Arrays:
@@ -51,7 +51,11 @@ def read_layers(given: Any, count: int) -> Arrays:
     return layers
 
 
-def _check_layer(name: str, array: Array, count: int) -> None:
+def _check_layer(
+    name: str,
+    array: Array,
+    count: int,
+) -> None:
     """Checks type and shape of one layer, and its name."""
     if array.dtype.kind not in "buif":
         raise ValueError(f"{name} must be numbers, got {array.dtype}")
@@ -153,13 +157,27 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        others = _measure_neighbors(values, index, is_ood, space)
+        others = _measure_neighbors(
+            values,
+            index,
+            is_ood,
+            space,
+        )
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
-        for numbers in (given, permuted):
+        results = {
+            "given": given,
+            "permuted": permuted,
+        }
+        for classes, numbers in results.items():
             numbers.scores["n"] = len(values)
-        _add_rows(tables, space, layer, "given", given)
-        _add_rows(tables, space, layer, "permuted", permuted)
+            _add_rows(
+                tables,
+                space,
+                layer,
+                classes,
+                numbers,
+            )
     return tables
 
 
@@ -236,7 +254,11 @@ def _measure_pair_share(
     return summary["pair_share_weighted"]
 
 
-def _align(values: Array, index: Array, is_ood: Array) -> Scores:
+def _align(
+    values: Array,
+    index: Array,
+    is_ood: Array,
+) -> Scores:
     """Computes alignments of cosines with ideal kernels, over OOD points."""
     is_compared = is_ood
     if not is_ood.any():
@@ -246,7 +268,8 @@ def _align(values: Array, index: Array, is_ood: Array) -> Scores:
     rows = rows[sample]
 
     mean = values.mean(axis=0)
-    centered = values[rows] - mean
+    compared = values[rows]
+    centered = compared - mean
     gram = compute_cosine_gram(centered)
     every = np.arange(len(rows))
     return summarize_alignment(gram, index[rows], every)
@@ -266,20 +289,22 @@ def rate_nearest(
         is_ood: Which rows are held out, [n].
         space: The factors.
     """
-    ood = np.flatnonzero(is_ood)
-    known = np.flatnonzero(~is_ood)
-    if not len(ood):
+    ood_rows = np.flatnonzero(is_ood)
+    id_rows = np.flatnonzero(~is_ood)
+    if not len(ood_rows):
         return None
 
-    mean = values[known].mean(axis=0, dtype=np.float64)
-    ood_sample = choose_rows(len(ood), MAX_COMPARED)
-    known_sample = choose_rows(len(known), MAX_KNOWN)
-    ood = ood[ood_sample]
-    known = known[known_sample]
-    places = find_nearest(index[ood], index[known], space)
-    nearest = values[known[places]]
+    id_values = values[id_rows]
+    mean = id_values.mean(axis=0, dtype=np.float64)
+    ood_sample = choose_rows(len(ood_rows), MAX_COMPARED)
+    ood_rows = ood_rows[ood_sample]
+    id_sample = choose_rows(len(id_rows), MAX_TRAIN)
+    id_rows = id_rows[id_sample]
+    places = find_nearest(index[ood_rows], index[id_rows], space)
+    nearest_rows = id_rows[places]
+    nearest = values[nearest_rows]
 
-    truth = values[ood].astype(float)
+    truth = values[ood_rows].astype(float)
     error = np.sum((truth - nearest) ** 2)
     total = np.sum((truth - mean) ** 2)
     if not total > 0:

@@ -25,10 +25,23 @@ IDENTITY = "run name study folder setting seed round".split()
 START = "start"
 END = "end"
 ALL = "all"
+SUBSETS = ("id", "ood")  # starts of their names
 # Lists that are not per stage, even if their length matches.
 PLACES = ("border_relative_mse", "curve_mse", "curve_values")
-NO_FLAGS = {*IDENTITY, *ORIGIN, MEASURED, *UNIMPORTANT}
-SKIPPED = ("own_measures", "measures", "stages", "version", "start", "name")
+NO_FLAGS = {
+    *IDENTITY,
+    *ORIGIN,
+    MEASURED,
+    *UNIMPORTANT,
+}
+SKIPPED = (
+    "own_measures",
+    "measures",
+    "stages",
+    "version",
+    "start",
+    "name",
+)
 
 
 @functools.cache
@@ -47,7 +60,8 @@ def parse_value(name: str, text: str) -> Any:
     Raises:
         ValueError: If a number is expected, and the text is not one.
     """
-    kind = type(get_defaults().get(name, ""))
+    default = get_defaults().get(name, "")
+    kind = type(default)
     if kind is bool:
         return text in ("true", "True")
     return kind(text)
@@ -72,7 +86,10 @@ def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     return flags, origin
 
 
-def hash_setting(flags: Mapping[str, Any], seed: int | None = None) -> str:
+def hash_setting(
+    flags: Mapping[str, Any],
+    seed: int | None = None,
+) -> str:
     """Hashes the flags that decide a run, to 16 hex digits.
 
     Args:
@@ -179,7 +196,8 @@ def list_numbers(
     trained = set()
     for stage, scores in layers.items():
         trained.update(scores)
-        for name, value in _walk(scores):
+        numbers = _walk(scores)
+        for name, value in numbers:
             yield END, ALL, stage, name, value
 
     for part, scores in metrics.items():
@@ -187,19 +205,23 @@ def list_numbers(
             continue
         subset = ALL
         prefix = part
-        if part.startswith(("id", "ood")):
+        if part.startswith(SUBSETS):
             subset = part
             prefix = ""
-        for name, value in _walk(scores, prefix):
+        numbers = _walk(scores, prefix)
+        for name, value in numbers:
             yield END, subset, "", name, value
 
     stages = measures.get("stages") or []
-    for stage, name, value in _list_measures(measures, stages):
+    end_numbers = _list_measures(measures, stages)
+    for stage, name, value in end_numbers:
         is_repeated = stage and name in trained
         if not is_repeated:
             yield END, ALL, stage, name, value
+
     start = measures.get("start") or {}
-    for stage, name, value in _list_measures(start, stages):
+    start_numbers = _list_measures(start, stages)
+    for stage, name, value in start_numbers:
         yield START, ALL, stage, name, value
 
 
@@ -216,13 +238,13 @@ def _list_measures(
     for name, value in measures.items():
         if name in SKIPPED:
             continue
-        is_list = isinstance(value, list)
-        is_place = name in PLACES
-        if is_list and not is_place and len(value) == len(stages):
+        is_by_stage = isinstance(value, list) and name not in PLACES
+        if is_by_stage and len(value) == len(stages):
             for stage, number in zip(stages, value, strict=True):
                 yield stage, name, _to_float(number)
             continue
-        for path, number in _walk(value, name):
+        numbers = _walk(value, name)
+        for path, number in numbers:
             yield "", path, number
 
 
@@ -235,22 +257,27 @@ def list_history(path: Path) -> Iterator[Row]:
             if math.isnan(value):
                 continue
             subset, _, name = tag.partition("/")
-            if not subset.startswith(("id", "ood")):
+            if not subset.startswith(SUBSETS):
                 subset = ALL
                 name = tag
             yield when, subset, "", name, value
 
 
-def _walk(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+def _walk(
+    value: Any,
+    name: str = "",
+) -> Iterator[tuple[str, float]]:
     """Lists numbers at any depth with their path.
 
     Args:
         value: A number, or mappings and lists of numbers.
         name: Path of the value.
     """
-    if value is None or isinstance(value, int | float):
+    is_number = isinstance(value, int | float)
+    if is_number or value is None:
         yield name, _to_float(value)
         return
+
     if isinstance(value, list):
         value = dict(enumerate(value))
     if not isinstance(value, Mapping):

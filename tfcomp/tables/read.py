@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 OWN_METRICS = "own_measures"  # declarations of users' metrics by name
 PACK_ENDING = ".csv.xz"
-KEYS = ["run", "when", "subset", "stage", "name"]
+KEYS = [
+    "run",
+    "when",
+    "subset",
+    "stage",
+    "name",
+]
 NULL = "null"  # a number of a pack that is not finite
 
 
@@ -60,9 +66,11 @@ class Results:
         rows = []
         for run in self.loaded:
             key = run.row["run"]
-            for row in run.numbers:
-                rows.append((key, *row))
-        table = pd.DataFrame(rows, columns=[*KEYS, "value"])
+            for numbers in run.numbers:
+                row = (key, *numbers)
+                rows.append(row)
+        columns = [*KEYS, "value"]
+        table = pd.DataFrame(rows, columns=columns)
         return table.astype({"value": float})
 
     @functools.cached_property
@@ -70,9 +78,10 @@ class Results:
         """Numbers at the end [runs, paths]: `ood/mse`, `layers/image/probe`."""
         is_last = self.numbers["when"] == END
         table = self.numbers[is_last]
-        stage_path = "layers/" + table["stage"] + "/" + table["name"]
-        has_no_stage = table["stage"] == ""
-        path = _join_path(table).where(has_no_stage, stage_path)
+        stage = table["stage"]
+        stage_path = "layers/" + stage + "/" + table["name"]
+        path = _join_path(table)
+        path = path.where(stage == "", stage_path)
         table = table.assign(path=path)
         wide = table.pivot(
             index="run",
@@ -141,7 +150,10 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        flags = self.runs.drop(columns=list(flatten.NO_FLAGS), errors="ignore")
+        flags = self.runs.drop(
+            columns=list(flatten.NO_FLAGS),
+            errors="ignore",
+        )
         varies = flags.nunique(dropna=False) > 1
         return list(flags.columns[varies])
 
@@ -169,10 +181,12 @@ class Sweep:
             numbers = self.numbers[is_last & is_stage]
         else:
             numbers = self.numbers[is_last & ~is_stage]
-        numbers = numbers.assign(path=_join_path(numbers))
+        path = _join_path(numbers)
+        numbers = numbers.assign(path=path)
         values = numbers.set_index([*index, "path"])["value"]
         wide = values.unstack(sort=False)  # in the order of the data flow
-        wide = wide.reset_index().rename_axis(columns=None)
+        wide = wide.reset_index()
+        wide = wide.rename_axis(columns=None)
 
         columns = [
             "run",
@@ -180,7 +194,8 @@ class Sweep:
             "seed",
             "folder",
         ]
-        table = self.runs[columns].merge(
+        flags = self.runs[columns]
+        table = flags.merge(
             wide,
             on="run",
             how="left",
@@ -219,7 +234,10 @@ def load_sweep(path: str | Path) -> Sweep:
     )
 
 
-def read_finished(patterns: Sequence[str], history: bool = True) -> Results:
+def read_finished(
+    patterns: Sequence[str],
+    history: bool = True,
+) -> Results:
     """Reads finished runs, at least one; prints what is left out.
 
     Args:
@@ -293,7 +311,8 @@ def try_run(
     try:
         run = read_run(folder, history)
     except (OSError, ValueError, RunError) as error:
-        return None, [f"{folder.name} cannot be read: {error}"]
+        note = f"{folder.name} cannot be read: {error}"
+        return None, [note]
     return run, list(run.notes)
 
 
@@ -316,16 +335,19 @@ def read_run(folder: Path, history: bool = True) -> Run:
     flags, origin = flatten.parse_run_flags(text)
     metrics = run_folder.read_metrics(folder)
     measures = metrics.get("measures") or {}
+    version = measures.get("version", "")
     study = folder.name
-    if folder.parent.name == TRIALS:
-        study = folder.parents[1].name
+    parent = folder.parent
+    if parent.name == TRIALS:
+        study = parent.parent.name
     row = flatten.describe_run(
         flags,
         folder=folder.as_posix(),
         study=study,
         origin=origin,
-        measured=str(measures.get("version", "")),
+        measured=str(version),
     )
+
     numbers = list(flatten.list_numbers(metrics, measures))
     if history:
         numbers += _read_epochs(folder, notes)
@@ -345,13 +367,18 @@ def _read_epochs(folder: Path, notes: list[str]) -> list[Row]:
     if not path.exists():
         return []
     try:
-        return list(flatten.list_history(path))
+        numbers = flatten.list_history(path)
+        return list(numbers)
     except (OSError, DamagedFileError) as error:
-        notes.append(f"epochs of {folder.name} cannot be read: {error}")
+        note = f"epochs of {folder.name} cannot be read: {error}"
+        notes.append(note)
         return []
 
 
-def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
+def _leave_out_repeats(
+    runs: Sequence[Run],
+    notes: list[str],
+) -> list[Run]:
     """Keeps distinct runs, the newest or with measures; adds notes."""
 
     def find_rank(run: Run) -> tuple[float, bool]:
@@ -367,8 +394,9 @@ def _leave_out_repeats(runs: Sequence[Run], notes: list[str]) -> list[Run]:
         best = newest[key]
         if run is best:
             distinct.append(run)
-        else:
-            notes.append(f"{run.place} repeats {best.place}")
+            continue
+        note = f"{run.place} repeats {best.place}"
+        notes.append(note)
     return distinct
 
 
@@ -380,8 +408,10 @@ def find_packs(patterns: Sequence[str]) -> list[Path]:
 
     paths: list[Path] = []
     for pattern in patterns:
-        paths += map(Path, run_folder.match_paths(pattern))
-    for folder in run_folder.find_folders(patterns, has_pack):
+        matches = run_folder.match_paths(pattern)
+        paths += map(Path, matches)
+    folders = run_folder.find_folders(patterns, has_pack)
+    for folder in folders:
         paths += folder.iterdir()
 
     packs = set()
@@ -399,9 +429,10 @@ def read_pack(path: Path) -> list[Run]:
     """
     study = path.name.removesuffix(PACK_ENDING)
     try:
-        text = files.read_xz(path).decode()
-        buffer = io.StringIO(text, newline="")
-        head, *lines = csv.reader(buffer, strict=True)
+        content = files.read_xz(path)
+        buffer = io.StringIO(content.decode(), newline="")
+        table = csv.reader(buffer, strict=True)
+        head, *lines = table
         missing = {"name", "seed"}.difference(head)
         if missing:
             raise ValueError(f"it has no column {min(missing)}")
@@ -437,7 +468,11 @@ def _restore(study: str, cells: Mapping[str, str]) -> Run:
     """
     flags = dict(flatten.get_defaults())
     numbers = []
-    no_flags = {*flatten.IDENTITY, *flatten.ORIGIN, flatten.MEASURED}
+    no_flags = {
+        *flatten.IDENTITY,
+        *flatten.ORIGIN,
+        flatten.MEASURED,
+    }
     for column, text in cells.items():
         if column in no_flags:
             continue
@@ -450,11 +485,12 @@ def _restore(study: str, cells: Mapping[str, str]) -> Run:
             flags[column] = flatten.parse_value(column, text)
 
     flags["seed"] = int(cells["seed"])
+    measured = cells.get(flatten.MEASURED, "")
     row = flatten.describe_run(
         flags,
         study=study,
         origin=cells,
-        measured=cells.get(flatten.MEASURED, ""),
+        measured=measured,
     )
     row["name"] = cells["name"]
     return Run(row, numbers)
