@@ -75,10 +75,12 @@ def test_a_closed_factor() -> None:
 
 def test_any_angle_has_the_nearest_value_around_the_period() -> None:
     angles = np.arange(-400, 400, 7, np.float32)
-    nearest = [measure_steps(angle).argmin() for angle in angles]
 
-    assert ORI.to_index(angles).tolist() == nearest
+    index = ORI.to_index(angles)
     codes = OneHotEncoding(SPACE)(angles[:, None])
+
+    nearest = [measure_steps(angle).argmin() for angle in angles]
+    assert index.tolist() == nearest
     assert np.argmax(codes, axis=1).tolist() == nearest
 
 
@@ -128,10 +130,13 @@ def test_readers_do_not_step_over_absent_angles(
     is_near: bool,
 ) -> None:
     image = keras.Input((8, 8, 1))
-    reader = tfcomp.Reader(keras.Model(image, image), make_table().space)
+    network = keras.Model(image, image)
+    reader = tfcomp.Reader(network, make_table().space)
     reader.read = lambda images: np.array([[0, 7]])  # reads 126
-    point = np.array([[0, angle]], np.float32)
-    is_read = reader.check(IMAGES[:1, ..., None], point, steps=1)
+    points = np.array([[0, angle]], np.float32)
+
+    is_read = reader.check(IMAGES[:1, ..., None], points, steps=1)
+
     assert is_read[0, 1] == is_near
 
 

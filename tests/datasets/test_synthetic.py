@@ -30,16 +30,17 @@ def test_bump_equals_loop(sigma: float, polarity: str) -> None:
 
     images = renderers.render_gaussians(points, 12, sigma, polarity)
 
-    expected = np.zeros((8, 12, 12, 1))
-    for index, (x, y) in enumerate(points):
-        for row, column in np.ndindex(12, 12):
-            along_x = compute_bump(column - x, sigma)
-            along_y = compute_bump(row - y, sigma)
-            expected[index, row, column] = along_x * along_y
+    bright = np.zeros((8, 12, 12))
+    for index, row, column in np.ndindex(bright.shape):
+        x, y = points[index]
+        along_x = compute_bump(column - x, sigma)
+        along_y = compute_bump(row - y, sigma)
+        bright[index, row, column] = along_x * along_y
+    expected = bright
     if polarity == "dark":
-        expected = 1 - expected
+        expected = 1 - bright
     assert images.dtype == "float32"
-    assert_allclose(images, expected, atol=2e-7)
+    assert_allclose(images[..., 0], expected, atol=2e-7)
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (9, 14)])
@@ -68,8 +69,9 @@ COMPOSITIONS: dict[str, Callable[[float, float], float]] = {
 
 
 def compute_share(distance: float) -> float:
-    """The share of a pixel that an object covers."""
-    return 1 / (1 + math.exp((distance - 0.25 * 16) / 0.5))
+    """The share of a pixel that an object of radius 4 covers."""
+    steps = (distance - 4) / 0.5
+    return 1 / (1 + math.exp(steps))
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
@@ -95,8 +97,9 @@ def test_images_against_their_definition(name: str) -> None:
 def test_stripes_show_every_value_of_one_factor() -> None:
     train = make_data("stripes").splits.train
 
+    is_absent = np.isnan(train)
     assert train.shape == (56, 2)
-    assert (np.isnan(train).sum(axis=1) == 1).all()
+    assert (is_absent.sum(axis=1) == 1).all()
     for values in train.T:
         present = values[~np.isnan(values)]
         assert sorted(present) == list(range(28))
@@ -105,10 +108,13 @@ def test_stripes_show_every_value_of_one_factor() -> None:
 def test_stripes_and_bumps() -> None:
     dataset = make_data("stripes --num_bumps=100")
 
-    bumps = dataset.splits.train[56:]
-    assert len(np.unique(bumps, axis=0)) == len(bumps) == 100
-    assert not dataset.region.contains(bumps).any()
-    assert dataset.splits.points.is_test.sum() == 588 - 100
+    splits = dataset.splits
+    bumps = splits.train[56:]
+    is_held_out = dataset.region.contains(bumps)
+    assert len(bumps) == 100
+    assert len(np.unique(bumps, axis=0)) == 100
+    assert not is_held_out.any()
+    assert splits.points.is_test.sum() == 588 - 100
 
 
 def test_truths_are_bump_and_plus() -> None:

@@ -42,11 +42,14 @@ def test_rows_from_the_top_down() -> None:
 
 
 def test_the_table_has_all_pixels() -> None:
-    figure = draw_rows({"truth": IMAGES, "half": IMAGES / 2})
+    half = IMAGES / 2
 
-    pixels = figure.data.set_index(["row", "image", "y", "x"])["pixel"]
+    figure = draw_rows({"truth": IMAGES, "half": half})
+
+    places = ["row", "image", "y", "x"]
+    pixels = figure.data.set_index(places)["pixel"]
     assert len(pixels) == 2 * IMAGES.size
-    assert pixels["half", 2, 3, 4] == IMAGES[2, 3, 4] / 2
+    assert pixels["half", 2, 3, 4] == half[2, 3, 4]
 
 
 @pytest.mark.parametrize("channels", [2, 3])
@@ -67,9 +70,11 @@ def test_three_channels_are_rgb_and_others_side_by_side(channels: int) -> None:
 def test_an_outline_leaves_the_limits() -> None:
     axes = Figure().subplots()
     axes.imshow(np.zeros((4, 4)), origin="lower")
-    limits = [axes.get_xlim(), axes.get_ylim()]
+    xlim = axes.get_xlim()
+    ylim = axes.get_ylim()
 
     draw_outline(axes, np.ones((4, 4)), linewidth=3)
     axes.figure.draw_without_rendering()
 
-    assert [axes.get_xlim(), axes.get_ylim()] == limits
+    assert axes.get_xlim() == xlim
+    assert axes.get_ylim() == ylim

@@ -208,9 +208,12 @@ AXIS = np.arange(28.0)
 BUMP = np.outer(make_profile(2, 6), make_profile(2, 20))
 STRIPE_X = np.tile(make_profile(2, 6)[:, None], 28)
 SUM = AXIS[:, None] + AXIS
+RIDGE = (SUM - 27) ** 2 / 8
+WAVE = np.cos(AXIS)
+AT_EDGE = make_profile(2, 0)[:, None]
 UNIT_SHAPES = {
     "a bump": (BUMP, "bump"),
-    "a bump at the corner": (make_profile(2, 0)[:, None] * BUMP, "bump"),
+    "a bump at the corner": (AT_EDGE * BUMP, "bump"),
     "a dip": (1 - BUMP, "bump"),
     "a stripe in x": (STRIPE_X, "stripe_x"),
     "a stripe in y": (STRIPE_X.T, "stripe_y"),
@@ -218,9 +221,9 @@ UNIT_SHAPES = {
     "a plus": (STRIPE_X + STRIPE_X.T, "other"),
     "a plus of unequal stripes": (STRIPE_X + 0.6 * STRIPE_X.T, "other"),
     "an oblique wave": (np.cos(0.9 * SUM), "other"),
-    "an oblique ridge": (np.exp(-((SUM - 27) ** 2) / 8), "other"),
+    "an oblique ridge": (np.exp(-RIDGE), "other"),
     "two bumps": (BUMP + BUMP[::-1, ::-1], "other"),
-    "a checkerboard": (np.cos(AXIS)[:, None] * np.cos(AXIS), "other"),
+    "a checkerboard": (np.outer(WAVE, WAVE), "other"),
 }
 
 
@@ -237,9 +240,11 @@ def test_shapes_of_units(case: str, scale: float) -> None:
 
 
 def test_live_units_count_the_same_whatever_their_variance() -> None:
-    stage = to_activations(BUMP, 1e-2 * STRIPE_X, 1e-2 * STRIPE_X, 0 * BUMP)
+    faint = 1e-2 * STRIPE_X
+    stage = to_activations(BUMP, faint, faint, 0 * BUMP)
+    tuning = compute_tuning(stage, (28, 28))
 
-    shares = summarize_shapes(compute_tuning(stage, (28, 28)))
+    shares = summarize_shapes(tuning)
 
     assert shares["bump_share"] == approx(1 / 3)
     assert shares["stripe_x_share"] == approx(2 / 3)
@@ -247,6 +252,9 @@ def test_live_units_count_the_same_whatever_their_variance() -> None:
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
 def test_dead_and_diverged_stages_have_no_shapes(value: float) -> None:
-    tuning = compute_tuning(np.full((30, 4), value), X.shape)
+    constant = np.full((30, 4), value)
+    tuning = compute_tuning(constant, X.shape)
 
-    assert set(summarize_shapes(tuning).values()) == {None}
+    shares = summarize_shapes(tuning)
+
+    assert set(shares.values()) == {None}
