@@ -32,6 +32,7 @@ COLUMNS: dict[str, Any] = {
     "large": ROWS // 4 % 2 == 1,
 }
 REST = {"id": np.array([f"file {row}" for row in ROWS])}
+FRAME = pd.DataFrame(COLUMNS)
 GENRES = ("R&B", "rock,pop", "pop")
 
 
@@ -124,23 +125,32 @@ def test_a_column_that_differs_in_each_row_is_no_factor(
 ) -> None:
     """Beside it, noise would be a sum of parts."""
     path = write(tmp_path, pd.DataFrame(COLUMNS | REST))
-    with pytest.raises(RunError, match="--ignore=id"):
-        load(path)
-    with pytest.raises(RunError, match="--ignore=id"):
-        load(path, "--factors=kind,id")
-    assert len(load(path, "--ignore=id").space) == 3
-    assert load(path, "--factors=kind,large").space.shape == (3, 2)
-    spaced = load(path, "--ignore=floor hue,id", "--factors=kind,large")
-    assert spaced.space.names == ("kind", "large")
+
+    for flags in ([], ["--factors=kind,id"]):
+        with pytest.raises(RunError, match="--ignore=id"):
+            load(path, *flags)
+
+    ignored = load(path, "--ignore=id").space
+    chosen = load(path, "--factors=kind,large").space
+    both = load(path, "--ignore=floor hue,id", "--factors=kind,large").space
+    assert len(ignored) == 3
+    assert chosen.shape == (3, 2)
+    assert both.names == ("kind", "large")
 
 
 def test_one_factor_may_differ_in_each_row() -> None:
     few = {"word": ["a", "b", "c"], "x": [0, 1, 0]}
-    assert read_frame_of(3, few).space.shape == (3, 2)
-    assert read_frame({"x": ROWS}).space.shape == (COUNT,)
     both = {"x": ROWS + 0.5, "y": ROWS * 2.0}
     kinds = ["continuous", "continuous"]
-    assert read_frame(both, kinds=kinds).space.shape == (8, 8)
+
+    tables = {
+        (3, 2): read_frame_of(3, few),
+        (COUNT,): read_frame({"x": ROWS}),
+        (8, 8): read_frame(both, kinds=kinds),
+    }
+
+    for shape, table in tables.items():
+        assert table.space.shape == shape
 
 
 @pytest.mark.parametrize("write", FORMATS)
@@ -150,21 +160,27 @@ def test_the_flag_makes_a_factor_continuous(
 ) -> None:
     x = np.random.default_rng(1).random(COUNT)
     path = write(tmp_path, pd.DataFrame({"x": x, "kind": ROWS % 2}))
+
     dataset = load(path, "--factors=x:continuous:4,kind")
-    assert dataset.space["x"].size == 4
-    place = dataset.space.names.index("x")
-    points = np.sort(dataset.splits.all.factors[:, place])
-    np.testing.assert_allclose(points, np.sort(x), rtol=1e-6)
+
+    space = dataset.space
+    column = space.names.index("x")
+    values = dataset.splits.all.factors[:, column]
+    assert space["x"].size == 4
+    np.testing.assert_allclose(np.sort(values), np.sort(x), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["classes", "values"])
 def test_the_flag_makes_arrays_continuous(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.npz"
     numbers = np.random.default_rng(1).random((COUNT, 2))
     members = {"images": PIXELS, name: numbers, "names": ["x", "y"]}
-    np.savez(tmp_path / "own.npz", **members)
-    dataset = load(tmp_path / "own.npz", "--factors=y:continuous")
-    assert dataset.space.names == ("y",)
+    np.savez(path, **members)
+
+    dataset = load(path, "--factors=y:continuous")
+
     (note,) = dataset.notes
+    assert dataset.space.names == ("y",)
     assert f"x ({COUNT})" in note
 
 
@@ -182,10 +198,13 @@ GAPS: dict[str, tuple[Any, str]] = {
 def test_a_gap_is_refused_by_its_row(name: str) -> None:
     cells, row = GAPS[name]
     frame = pd.DataFrame({"x": [0, 1, 0, 1], "bad": cells})
+
     with pytest.raises(TableError, match=rf"{row} .*--ignore=bad"):
         read_frame_of(4, frame)
-    assert read_frame_of(4, frame, ignore=["bad"]).space.shape == (2,)
+
+    ignored = read_frame_of(4, frame, ignore=["bad"])
     nuisance = read_frame_of(4, frame, factors=["x"])
+    assert ignored.space.shape == (2,)
     assert nuisance.space.names == ("x",)
 
 
@@ -194,30 +213,38 @@ def read_frame_of(count: int, frame: Any, **options: Any) -> tfcomp.FactorTable:
 
 
 def test_a_factor_may_lie_in_the_index() -> None:
-    frame = pd.DataFrame(COLUMNS)
-    expected = read_frame(frame[["kind", "large", "floor hue"]])
-    indexed = read_frame(frame.set_index(["kind", "large"]))
-    assert indexed.space == expected.space
-    assert_array_equal(indexed.rows, expected.rows)
+    expected = read_frame(FRAME[["kind", "large", "floor hue"]])
 
-    named = frame.assign(id=REST["id"]).set_index("id")
-    assert read_frame(named).space == read_frame(frame).space
+    table = read_frame(FRAME.set_index(["kind", "large"]))
+
+    assert table.space == expected.space
+    assert_array_equal(table.rows, expected.rows)
 
 
-def test_columns_that_are_there_twice(tmp_path: Path) -> None:
-    twice = pd.DataFrame(np.c_[ROWS % 2, ROWS % 3, ROWS % 4])
-    twice.columns = ["x", "x", "y"]
+def test_an_index_of_names_is_no_factor() -> None:
+    named = FRAME.set_index(REST["id"]).rename_axis("id")
+    assert read_frame(named).space == read_frame(FRAME).space
+
+
+def test_columns_that_are_there_twice() -> None:
+    columns = np.c_[ROWS % 2, ROWS % 3, ROWS % 4]
+    twice = pd.DataFrame(columns, columns=["x", "x", "y"])
+
     with pytest.raises(TableError, match="x twice"):
         read_frame(twice)
-    assert read_frame(twice, ignore=["x"]).space.names == ("y",)
 
+    ignored = read_frame(twice, ignore=["x"])
+    assert ignored.space.names == ("y",)
+
+
+@pytest.mark.parametrize("head", ["file,x,x", "file,x,file"])
+def test_heads_that_are_there_twice(head: str, tmp_path: Path) -> None:
+    write_csv(tmp_path, FRAME)
     rows = [f"{row}.png,{row % 2},{row % 3}" for row in ROWS]
-    write_csv(tmp_path, pd.DataFrame(COLUMNS))
-    for head in ("file,x,x", "file,x,file"):
-        text = "\n".join([head, *rows])
-        (tmp_path / "table.csv").write_text(text)
-        with pytest.raises(RunError, match=r"x twice|file"):
-            load(tmp_path)
+    (tmp_path / "table.csv").write_text("\n".join([head, *rows]))
+
+    with pytest.raises(RunError, match=r"x twice|file"):
+        load(tmp_path)
 
 
 def test_levels_that_are_there_twice() -> None:
@@ -228,19 +255,21 @@ def test_levels_that_are_there_twice() -> None:
 
 
 def test_empty_rows_of_a_spreadsheet(tmp_path: Path) -> None:
-    write_csv(tmp_path, pd.DataFrame(COLUMNS))
+    write_csv(tmp_path, FRAME)
     expected = load(tmp_path)
     with (tmp_path / "table.csv").open("a") as file:
         file.write(",,,\n , ,,\n")
+
     dataset = load(tmp_path)
-    assert dataset.space == expected.space
+
     (note,) = dataset.notes
+    assert dataset.space == expected.space
     assert "empty rows" in note
     assert "2" in note
 
 
 def test_unknown_columns_cannot_be_ignored(tmp_path: Path) -> None:
-    path = write_npz(tmp_path, pd.DataFrame(COLUMNS))
+    path = write_npz(tmp_path, FRAME)
     with pytest.raises(RunError, match="floor_hue, kind, large.*got shape"):
         load(path, "--ignore=shape")
     with pytest.raises(RunError, match="ignore"):
@@ -259,12 +288,17 @@ START = 1_700_000_000
 )
 def test_times_stay_apart(times: Any) -> None:
     """In 32 bits, minutes of our years are equal."""
+    kinds = ["continuous:4"] * 2
+
     table = read_frame({"t": times, "x": ROWS // 4})
-    assert table.space["t"].values().tolist() == [0, 60, 120, 180]
-    origin = f"{table.notes} {table.space['t'].unit}"
+    continuous = read_frame({"t": times, "x": ROWS}, kinds=kinds)
+
+    minutes = [0, 60, 120, 180]
+    factor = table.space["t"]
+    origin = f"{table.notes} {factor.unit}"
+    assert factor.values().tolist() == minutes
     assert "1,700,000,000" in origin or "2023-11-14 22:13:20" in origin
-    points = read_frame({"t": times, "x": ROWS}, kinds=["continuous:4"] * 2)
-    assert np.unique(points.points[:, 0]).tolist() == [0, 60, 120, 180]
+    assert np.unique(continuous.points[:, 0]).tolist() == minutes
 
 
 def test_values_of_other_factors_are_as_given() -> None:
@@ -291,9 +325,12 @@ def test_values_of_other_factors_are_as_given() -> None:
 )
 def test_levels_in_quotes(spec: str, names: set[str]) -> None:
     table = read_frame(COLUMNS)
-    is_held_out = parse_region(spec, table.space).contains(table.points)
-    kinds = table.space.name_values(table.points[is_held_out])["kind"]
-    assert set(kinds) == names
+    region = parse_region(spec, table.space)
+
+    held_out = table.points[region.contains(table.points)]
+
+    values = table.space.name_values(held_out)
+    assert set(values["kind"]) == names
 
 
 @pytest.mark.parametrize("spec", ["kind:R&B", "kind:rock,pop"])
@@ -334,36 +371,44 @@ def test_parquet_without_pictures(tmp_path: Path) -> None:
 
 
 def test_the_hash_covers_shards(tmp_path: Path) -> None:
-    write_shards(tmp_path, pd.DataFrame(COLUMNS))
+    write_shards(tmp_path, FRAME)
     before = hash_data(str(tmp_path))
-    other = pd.DataFrame({"x": ROWS % 2, "image": list(map(encode, PIXELS))})
+    images = list(map(encode, PIXELS))
+    other = pd.DataFrame({"x": ROWS % 2, "image": images})
+
     other.to_parquet(tmp_path / "train-1.parquet")
+
     assert hash_data(str(tmp_path)) != before
 
 
 @pytest.mark.parametrize("write", [*FORMATS])
 def test_images_are_scaled_on_reading(write: Write, tmp_path: Path) -> None:
-    path = write(tmp_path, pd.DataFrame(COLUMNS))
+    path = write(tmp_path, FRAME)
+
     table = read_table(str(path), image_size=3)
+    dataset = load(path, "--image_size=3")
+
+    # A linear filter keeps means, but for borders and rounding.
+    means = table.images.mean(axis=(1, 2)).ravel()
+    expected = PIXELS.mean(axis=(1, 2))
     assert table.image_shape == (3, 3, 1)
     assert table.images.dtype == np.uint8
-    # A linear filter keeps means, but for borders and rounding.
-    means = table.images.reshape(COUNT, -1).mean(axis=1)
-    expected = PIXELS.reshape(COUNT, -1).mean(axis=1)
     assert np.abs(means - expected).max() < 12
-    assert load(path, "--image_size=3").image_shape == (3, 3, 1)
+    assert dataset.image_shape == (3, 3, 1)
 
 
 def test_scaling_is_a_mean_of_what_a_pixel_covers() -> None:
-    from tfcomp.datasets.pictures import scale_image
-
+    color = [0.25, 0.5, 1]
     halves = np.zeros((8, 16, 3))
-    halves[:, 8:] = [0.25, 0.5, 1]
-    small = scale_image(halves, 4)
+    halves[:, 8:] = color
+    even = np.full((5, 7), 40_000, np.uint16)
+
+    small = pictures.scale_image(halves, 4)
+    wide = pictures.scale_image(even, 16)
+
     assert small.shape == (4, 4, 3)
     assert_array_equal(small[:, 0], 0)
-    np.testing.assert_allclose(small[:, 3], [[0.25, 0.5, 1]] * 4)
-    wide = scale_image(np.full((5, 7), 40_000, np.uint16), 16)
+    np.testing.assert_allclose(small[:, 3], [color] * 4)
     assert_array_equal(wide, np.full((16, 16), 40_000))
 
 
@@ -372,18 +417,22 @@ def test_other_shapes_are_refused_before_they_are_scaled(
     shape: tuple[int, ...],
     tmp_path: Path,
 ) -> None:
-    images = PIXELS.reshape(shape)
-    np.savez(tmp_path / "own.npz", images=images, x=ROWS % 2)
+    path = tmp_path / "own.npz"
+    np.savez(path, images=PIXELS.reshape(shape), x=ROWS % 2)
     with pytest.raises(RunError, match="H, W"):
-        load(tmp_path / "own.npz", "--image_size=3")
+        load(path, "--image_size=3")
 
 
 def test_pictures_of_several_sizes_are_scaled(tmp_path: Path) -> None:
-    write_csv(tmp_path, pd.DataFrame(COLUMNS))
-    PIL.Image.fromarray(PIXELS[5][:4]).save(tmp_path / "5.png")
+    write_csv(tmp_path, FRAME)
+    picture = PIL.Image.fromarray(PIXELS[5][:4])
+    picture.save(tmp_path / "5.png")
+
     with pytest.raises(RunError, match="5.png .*--image_size"):
         load(tmp_path)
-    assert load(tmp_path, "--image_size=4").image_shape == (4, 4, 1)
+
+    scaled = load(tmp_path, "--image_size=4")
+    assert scaled.image_shape == (4, 4, 1)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +451,7 @@ def test_large_images_are_mapped_to_a_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They have the bits of images in memory."""
-    path = write(tmp_path, pd.DataFrame(COLUMNS))
+    path = write(tmp_path, FRAME)
     expected = read_table(str(path), image_size=size)
     monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
     monkeypatch.setattr(table_readers, "MAX_IN_MEMORY", 100)
@@ -422,18 +471,23 @@ def test_a_full_disk_leaves_images_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
-    path = write_parquet(tmp_path, pd.DataFrame(COLUMNS))
+    path = write_parquet(tmp_path, FRAME)
     usage = shutil.disk_usage(tmp_path)._replace(free=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+
     table = read_table(str(path))
+
     assert not isinstance(table.images, np.memmap)
     assert "held in memory" in table.notes[0]
 
 
 def test_what_a_user_writes_into_a_mapped_copy_stays(tmp_path: Path) -> None:
-    np.save(tmp_path / "images.npy", np.zeros((COUNT, 6, 5), np.uint8))
-    images = np.load(tmp_path / "images.npy", mmap_mode="c")
+    path = tmp_path / "images.npy"
+    np.save(path, np.zeros_like(PIXELS))
+    images = np.load(path, mmap_mode="c")
     images[:] = PIXELS
     table = tfcomp.FactorTable(images, COLUMNS)
+
     table.draw(table.points)
+
     assert_array_equal(images, PIXELS)
