@@ -170,6 +170,7 @@ BAD_ARRAYS: dict[str, tuple[Any, Any, str]] = {
     "NaN": (np.where(UNIT > 0.99, np.nan, UNIT), CLASSES, "finite"),
     "huge class": (IMAGES, CLASSES * 10**6, "counted from 0"),
     "negative": (IMAGES.astype(int) - 200, CLASSES, "images"),
+    "17 bits": (IMAGES.astype(int) * 1000, CLASSES, "16 bits"),
     "equal": (np.ones_like(IMAGES), CLASSES, "differ"),
     "one image": (IMAGES[:1], CLASSES[:1], "vary"),
 }
