@@ -45,6 +45,7 @@ def test_metrics_have_the_agreed_keys(smoke_run) -> None:
     cost = {"epochs", "examples_per_second", "seconds", "weights"}
     assert set(metrics["train"]) == cost
     assert metrics.pop("reference") == "blank 1"
+    assert int(metrics.pop("weights_hash"), 16)
     for number in keras.tree.flatten(metrics):
         assert number is None or math.isfinite(number)
 
