@@ -72,7 +72,8 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
 
     is_copy = is_ood.copy()
     is_copy[is_ood] = np.isin(held_out_images, images)
-    is_repeated = _count_equal(images) > 1
+    counts = _count_equal(images)
+    is_repeated = counts > 1
     has_equal = is_copy.any() or is_repeated.any()
     if not has_equal:
         return Copies(is_copy, summary={})

@@ -347,7 +347,11 @@ class FactorSpace:
         places = np.ravel_multi_index(present.T, self.shape)
         return np.where(is_absent, -1, places)
 
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
+    def draw(
+        self,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Array:
         """Samples random combinations of grid values.
 
         Args:
@@ -431,8 +435,10 @@ def number_rows(table: Array) -> Array:
     rows = np.zeros(len(table), np.int64)
     for column in table.T:
         places = number(column)
-        num_places = places.max(initial=0) + 1
-        rows = number(rows * num_places + places)
+        last = places.max(initial=0)
+        num_places = last + 1
+        pairs = rows * num_places + places
+        rows = number(pairs)
     return rows
 
 
@@ -467,7 +473,10 @@ def find_keys(asked: Array, keys: Array) -> Array:
     return np.where(is_equal, places, -1)
 
 
-def make_categories(name: str, levels: Sequence[float]) -> Factor:
+def make_categories(
+    name: str,
+    levels: Sequence[float],
+) -> Factor:
     """Makes a categorical factor of at least two values.
 
     Args:
@@ -499,7 +508,10 @@ def make_pixel_space(grid_size: int) -> FactorSpace:
     return FactorSpace((x, y))
 
 
-def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
+def parse_groups(
+    spec: str,
+    space: FactorSpace,
+) -> list[list[int]]:
     """Parses groups of factors into their columns.
 
     Args:

@@ -73,9 +73,12 @@ def render_plus(
         Images, float32 [n, N, N, 1].
     """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
-    vertical = profiles[:, 0, tf.newaxis, :]  # [n, 1, N]
-    horizontal = profiles[:, 1, :, tf.newaxis]  # [n, N, 1]
-    return _apply_polarity(vertical + horizontal, polarity)
+    across = profiles[:, 0]
+    along = profiles[:, 1]
+    vertical = across[:, tf.newaxis]  # [n, 1, N]
+    horizontal = along[..., tf.newaxis]  # [n, N, 1]
+    images = vertical + horizontal
+    return _apply_polarity(images, polarity)
 
 
 def _compute_profiles(
@@ -97,7 +100,10 @@ def _compute_profiles(
     return tf.cast(profiles, tf.float32)
 
 
-def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
+def _apply_polarity(
+    images: tf.Tensor,
+    polarity: str,
+) -> tf.Tensor:
     images = images[..., tf.newaxis]
     if polarity == "dark":
         return 1.0 - images
@@ -128,11 +134,9 @@ def rotate_images(
     is_inside = _lie_between(rows, last_row)
     is_inside &= _lie_between(columns, last_column)
 
-    pixels = _interpolate(
-        images,
-        rows=tf.clip_by_value(rows, 0.0, last_row),
-        columns=tf.clip_by_value(columns, 0.0, last_column),
-    )
+    rows = tf.clip_by_value(rows, 0.0, last_row)
+    columns = tf.clip_by_value(columns, 0.0, last_column)
+    pixels = _interpolate(images, rows, columns)
     zeros = tf.zeros_like(pixels)
     pixels = tf.where(is_inside, pixels, zeros)
     pixels = tf.cast(pixels, tf.float32)
@@ -245,10 +249,12 @@ def render_sprites(
     y = tf.round(columns["y"])
     x_offset = x - columns["x"]
     y_offset = y - columns["y"]
+    window_columns = window[tf.newaxis]
+    window_rows = window[:, tf.newaxis]
     distance = _measure_sprites(
         columns,
-        right=window[tf.newaxis, :] + x_offset,  # [n, 1, W]
-        above=window[:, tf.newaxis] + y_offset,  # [n, W, 1]
+        right=window_columns + x_offset,  # [n, 1, W]
+        above=window_rows + y_offset,  # [n, W, 1]
         grid_size=grid_size,
         shapes=shapes,
     )
@@ -298,11 +304,12 @@ def _place_windows(
 
 def _broadcast_values(values: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     """Makes all values float64, [n, 1, 1]."""
+    shape = (-1, 1, 1)
     columns = {}
     zeros = 0.0  # [n, 1, 1] in the end
     for name, value in values.items():
         column = tf.cast(value, tf.float64)
-        column = tf.reshape(column, (-1, 1, 1))
+        column = tf.reshape(column, shape)
         columns[name] = column
         zeros += 0.0 * column
 
@@ -327,8 +334,10 @@ def _measure_sprites(
         grid_size: Rows and columns of the image.
         shapes: Keys of `DISTANCES`.
     """
-    unit = HALF_SIDE * grid_size * columns["scale"]  # px
-    angle = columns["orientation"] * (np.pi / 180)
+    half_side = HALF_SIDE * grid_size
+    unit = half_side * columns["scale"]  # px
+    degrees = columns["orientation"]
+    angle = degrees * (np.pi / 180)
     cos = tf.cos(angle)
     sin = tf.sin(angle)
     # The offsets along the axes of the sprite, in half sides of the square.
@@ -400,9 +409,11 @@ def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 def _measure_triangle(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to the sides of (-1, -1), (1, -1), (0, 1)."""
-    slanted = 2.0 * tf.abs(x) + y - 1.0
-    slanted /= math.sqrt(5.0)
-    return tf.maximum(slanted, -1.0 - y)
+    side = 2.0 * tf.abs(x)
+    slanted = side + y - 1.0
+    slanted = slanted / math.sqrt(5.0)
+    base = -1.0 - y
+    return tf.maximum(slanted, base)
 
 
 def _measure_l(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -499,8 +510,10 @@ def _brighten_objects(
     disk_distance = tf.sqrt(squares)
     square_distance = tf.maximum(square_right, square_above)
     radius = RADIUS * grid_size
-    disk_depth = (radius - disk_distance) / EDGE
-    square_depth = (radius - square_distance) / EDGE
-    disk = DISK_LEVEL * tf.sigmoid(disk_depth)
-    square = SQUARE_LEVEL * tf.sigmoid(square_depth)
+    disk_depth = radius - disk_distance
+    disk_share = tf.sigmoid(disk_depth / EDGE)
+    square_depth = radius - square_distance
+    square_share = tf.sigmoid(square_depth / EDGE)
+    disk = DISK_LEVEL * disk_share
+    square = SQUARE_LEVEL * square_share
     return disk, square

@@ -51,12 +51,13 @@ def from_contrast(dataset: Dataset, bright: Array) -> Array:
 
 def _find_origin(dataset: Dataset) -> tuple[float, float | Array]:
     """Returns the sign of contrast, and the image whose contrast is 0."""
-    if dataset.ground is None:
+    ground = dataset.ground
+    if ground is None:
         reference = dataset.reference.ravel()
         return 1.0, reference.astype(np.float32)
-    if dataset.ground:
-        return -1.0, dataset.ground
-    return 1.0, dataset.ground
+    if ground:
+        return -1.0, ground
+    return 1.0, ground
 
 
 def restore(dataset: Dataset, bright: Array) -> Array:
@@ -120,7 +121,10 @@ def refine(
     )
 
 
-def _refine_space(space: FactorSpace, count: int) -> FactorSpace:
+def _refine_space(
+    space: FactorSpace,
+    count: int,
+) -> FactorSpace:
     """Gives each ordered factor `count` evenly spaced values."""
     if count < 2:
         raise ConfigError("between", "must be at least 2", count)
@@ -139,7 +143,8 @@ def _refine_space(space: FactorSpace, count: int) -> FactorSpace:
         factors.append(fine)
 
     refined = FactorSpace(tuple(factors))
-    if math.prod(refined.shape) > MAX_BETWEEN:
+    num_points = math.prod(refined.shape)
+    if num_points > MAX_BETWEEN:
         rule = f"must make at most {MAX_BETWEEN:,} points"
         raise ConfigError("between", rule, count)
     return refined
@@ -308,9 +313,6 @@ def read_points(
     names = ", ".join(space.names)
     if hasattr(factors, "keys"):
         given = dict(factors) | dict(by_name)
-        if given.keys() != {*space.names}:
-            rule = f"must be all of {names}"
-            raise ConfigError("factors", rule, sorted(given))
         table = _join_columns(space, given)
     elif by_name:
         rule = "must be given once, as an array or by name"
@@ -351,6 +353,11 @@ def _join_columns(
     given: Mapping[str, Any],
 ) -> Array:
     """Joins values or names of levels by factor into a table, [n, F]."""
+    if given.keys() != {*space.names}:
+        names = ", ".join(space.names)
+        rule = f"must be all of {names}"
+        raise ConfigError("factors", rule, sorted(given))
+
     columns = []
     for factor in space:
         items = given[factor.name]
@@ -360,7 +367,7 @@ def _join_columns(
         broadcast = np.broadcast_arrays(*columns)
     except ValueError:
         rule = "must have one length, or be single values"
-        lengths = [len(column) for column in columns]
+        lengths = list(map(len, columns))
         raise ConfigError("factors", rule, lengths) from None
     return np.stack(broadcast, axis=1)
 
