@@ -213,8 +213,9 @@ class Factor:
         levels = self.values()
         levels = levels.astype(np.float64)
         sums = levels[1:] + levels[:-1]
+        middles = sums / 2
         # A table of values by levels would be large.
-        return np.searchsorted(sums / 2, values)
+        return np.searchsorted(middles, values)
 
     def _wrap(self, values: Array) -> Array:
         """Moves values outside of the levels by periods to the nearest one."""

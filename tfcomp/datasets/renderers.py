@@ -258,7 +258,8 @@ def render_sprites(
         grid_size=grid_size,
         shapes=shapes,
     )
-    covered = tf.clip_by_value(0.5 - distance, 0.0, 1.0)
+    share = 0.5 - distance
+    covered = tf.clip_by_value(share, 0.0, 1.0)
     covered = tf.cast(covered, tf.float32)
 
     images = _place_windows(
@@ -357,9 +358,9 @@ def _measure_sprites(
 
 def _make_colors(hue: tf.Tensor) -> tf.Tensor:
     """Makes saturated colors: red at 0, green at 120 degrees, [n, 1, 1, 3]."""
-    shifts = [0.0, 240.0, 120.0]
+    shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
     hue = hue[..., tf.newaxis]
-    angle = hue + tf.constant(shifts, tf.float64)
+    angle = hue + shifts
     angle = tf.math.floormod(angle, 360.0)
     sector = angle / 60.0
     from_middle = tf.abs(sector - 3.0)
@@ -420,8 +421,10 @@ def _measure_l(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to two bars along the sides of a square."""
     half_stroke = STROKE / 2
     middle = 1.0 - half_stroke  # of a bar
-    upright = _measure_box(x + middle, y, half_width=half_stroke)
-    lying = _measure_box(x, y + middle, half_height=half_stroke)
+    from_upright = x + middle
+    from_lying = y + middle
+    upright = _measure_box(from_upright, y, half_width=half_stroke)
+    lying = _measure_box(x, from_lying, half_height=half_stroke)
     return tf.minimum(upright, lying)
 
 
@@ -499,7 +502,8 @@ def _brighten_objects(
     y = centers[..., 1::2]
     right = tf.abs(pixels - x)  # [n, 1, N, 2]
     above = tf.abs(pixels - y)
-    above = tf.transpose(above, (0, 2, 1, 3))  # [n, N, 1, 2]
+    rows_first = (0, 2, 1, 3)
+    above = tf.transpose(above, rows_first)  # [n, N, 1, 2]
     disk_right = right[..., 0]
     disk_above = above[..., 0]
     square_right = right[..., 1]

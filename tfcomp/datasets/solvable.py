@@ -586,7 +586,8 @@ def explain_images(
     basis = _span_effects(codes, num_columns)
     # An image's error from the others is its residual / (1 - leverage).
     count = len(images)
-    leverage = np.sum(basis**2, axis=1)
+    squares = basis**2
+    leverage = squares.sum(axis=1)
     left = 1 - leverage
     is_open = left > OPEN
     num_open = is_open.sum()
@@ -688,7 +689,8 @@ def _cover_pixels(dataset: Dataset) -> float:
 
     def render(rows: Array) -> Array:
         limit = share * len(rows)
-        images, _ = dataset.render_all(points[rows], limit)
+        part = points[rows]
+        images, _ = dataset.render_all(part, limit)
         return images
 
     num_train = len(dataset.splits.train)

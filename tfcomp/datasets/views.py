@@ -70,8 +70,10 @@ def restore(dataset: Dataset, bright: Array) -> Array:
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:
         return images + dataset.reference
+
     sizes = np.abs(images)
-    largest = sizes.max(axis=(1, 2, 3), keepdims=True)
+    pixel_axes = (1, 2, 3)
+    largest = sizes.max(axis=pixel_axes, keepdims=True)
     scales = np.where(largest > 0, largest, 1.0)
     return images / scales
 
@@ -205,10 +207,13 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
         limit: The largest number of points.
     """
     splits = dataset.splits
-    if splits.is_complete or len(splits.points) <= limit:
+    if splits.is_complete:
         return dataset
-    rows = sample_rows(splits.is_ood, limit)
-    return dataset.at_points(splits.points[rows])
+    points = splits.points
+    if len(points) <= limit:
+        return dataset
+    rows = sample_rows(points.is_ood, limit)
+    return dataset.at_points(points[rows])
 
 
 def subsample_levels(
@@ -283,8 +288,9 @@ def _find_rows(index: Array, levels: Sequence[Array]) -> Array:
     """Finds the rows of [n, F] all of whose levels are listed."""
     count = len(index)
     is_listed = np.ones(count, bool)
-    for column, listed in enumerate(levels):
-        is_listed &= np.isin(index[:, column], listed)
+    for number, listed in enumerate(levels):
+        column = index[:, number]
+        is_listed &= np.isin(column, listed)
     return np.flatnonzero(is_listed)
 
 
@@ -376,7 +382,8 @@ def _to_values(factor: Factor, given: Any) -> Array:
     """Converts names of levels and numbers to values, float32 [n]."""
     items = np.asarray(given)
     items = np.atleast_1d(items)
-    levels = dict(zip(factor.names, factor.values(), strict=False))
+    numbers = factor.values()
+    levels = dict(zip(factor.names, numbers, strict=False))
     values = []
     try:
         for item in items:
