@@ -109,8 +109,9 @@ def _hash_image(image: Array) -> int:
 
     So images are equal up to half a level: noise of 1e-6 does not hide a copy.
     """
-    levels = 255 * image.astype(np.float64) + SHIFT
-    pixels = np.rint(levels).astype(np.int32)
+    levels = 255 * image.astype(np.float64)
+    rounded = np.rint(levels + SHIFT)
+    pixels = rounded.astype(np.int32)
     if pixels.ndim == 4:  # all images of a combination, in any order
         pixels = np.unique(pixels, axis=0)
     code = hashlib.blake2b(pixels.data, digest_size=8)
