@@ -99,7 +99,8 @@ def _number_images(render: Render, table: Array) -> Array:
     hashes: list[int] = []
     for images in render(table):
         for image in images:
-            hashes.append(_hash_image(image))
+            code = _hash_image(image)
+            hashes.append(code)
     table = np.array(hashes, np.uint64)
     return number(table)
 

@@ -345,7 +345,8 @@ class FactorSpace:
         index = self.to_index(table)
         is_absent = (index < 0).any(axis=1)
         present = np.maximum(index, 0)
-        places = np.ravel_multi_index(present.T, self.shape)
+        columns = present.T
+        places = np.ravel_multi_index(columns, self.shape)
         return np.where(is_absent, -1, places)
 
     def draw(
@@ -388,7 +389,8 @@ class FactorSpace:
         for factor in self:
             low.append(factor.low)
             high.append(factor.high)
-        shape = (count, len(self))
+        num_factors = len(self)
+        shape = (count, num_factors)
         points = rng.uniform(low, high, size=shape)
 
         for column, factor in enumerate(self):
@@ -433,7 +435,8 @@ def number_rows(table: Array) -> Array:
 
     NaN equals NaN, unlike in `np.unique` over rows.
     """
-    rows = np.zeros(len(table), np.int64)
+    count = len(table)
+    rows = np.zeros(count, np.int64)
     for column in table.T:
         places = number(column)
         last = places.max(initial=0)

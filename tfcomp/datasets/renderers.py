@@ -244,7 +244,8 @@ def render_sprites(
     # Only the W pixels around the center, which hold all of the sprite.
     reach = math.ceil(REACH * HALF_SIDE * grid_size)
     last = reach + 1
-    window = tf.range(-last, last + 1, dtype=tf.float64)  # [W]
+    end = last + 1
+    window = tf.range(-last, end, dtype=tf.float64)  # [W]
     x = tf.round(columns["x"])
     y = tf.round(columns["y"])
     x_offset = x - columns["x"]

@@ -725,7 +725,8 @@ def _find_range(
         Both values, [H, W, C] each.
     """
     rows = choose_rows(count, MAX_IMAGES)
-    num_parts = math.ceil(len(rows) / RENDERED)
+    num_rows = len(rows)
+    num_parts = math.ceil(num_rows / RENDERED)
     lows = []
     highs = []
     for part in np.array_split(rows, num_parts):

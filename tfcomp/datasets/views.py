@@ -33,8 +33,10 @@ def to_contrast(dataset: Dataset, images: Array) -> Array:
         Contrast, positive where an object is, [n, pixels].
     """
     sign, reference = _find_origin(dataset)
-    flat = images.reshape(len(images), -1)
-    return sign * (flat - reference)
+    count = len(images)
+    flat = images.reshape(count, -1)
+    contrast = flat - reference
+    return sign * contrast
 
 
 def from_contrast(dataset: Dataset, bright: Array) -> Array:
