@@ -10,7 +10,7 @@ from pytest import approx
 import tfcomp
 from tests.models.small_images import INDEX, LEVELS, REGION, TABLE
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import Dataset, Factor, FactorSpace, make_dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.metrics import references
 from tfcomp.metrics.point_scores import Evaluation
@@ -29,6 +29,19 @@ def move_ood(factors: np.ndarray) -> np.ndarray:
     is_ood = (factors[:, 0] == 2) & (factors[:, 1] >= 4)
     moved[is_ood, 1] -= 1
     return TABLE.draw(moved)
+
+
+def test_readings_are_compared_around_a_period() -> None:
+    angle = Factor("angle", 8, 0.0, 360.0, periodic=True)
+    x = Factor("x", 8, 0.0, 7.0)
+    reader = tfcomp.Reader(None, FactorSpace((angle, x)))
+    points = np.array([[0.0, 0.0], [0.0, 7.0]])
+    readings = np.array([[7, 7], [2, 6]])
+
+    assert reader.match(readings, points, steps=1).tolist() == [
+        [True, False],
+        [False, True],
+    ]
 
 
 def test_true_images_are_read(reader) -> None:

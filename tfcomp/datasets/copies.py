@@ -72,7 +72,8 @@ def find_copies(render: Render, space: FactorSpace, splits: Splits) -> Copies:
 
     is_copy = is_ood.copy()
     is_copy[is_ood] = np.isin(held_out_images, images)
-    is_repeated = _count_equal(images) > 1
+    counts = _count_equal(images)
+    is_repeated = counts > 1
     has_equal = is_copy.any() or is_repeated.any()
     if not has_equal:
         return Copies(is_copy, summary={})
@@ -98,7 +99,8 @@ def _number_images(render: Render, table: Array) -> Array:
     hashes: list[int] = []
     for images in render(table):
         for image in images:
-            hashes.append(_hash_image(image))
+            code = _hash_image(image)
+            hashes.append(code)
     table = np.array(hashes, np.uint64)
     return number(table)
 
@@ -108,8 +110,9 @@ def _hash_image(image: Array) -> int:
 
     So images are equal up to half a level: noise of 1e-6 does not hide a copy.
     """
-    levels = 255 * image.astype(np.float64) + SHIFT
-    pixels = np.rint(levels).astype(np.int32)
+    levels = 255 * image.astype(np.float64)
+    rounded = np.rint(levels + SHIFT)
+    pixels = rounded.astype(np.int32)
     if pixels.ndim == 4:  # all images of a combination, in any order
         pixels = np.unique(pixels, axis=0)
     code = hashlib.blake2b(pixels.data, digest_size=8)

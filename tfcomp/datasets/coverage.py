@@ -43,9 +43,14 @@ def list_regions(coverage: str) -> list[str]:
         raise ConfigError("coverage", rule, coverage)
     random, shares, kind, numbers = match.groups()
     if random is None:
-        return [f"{kind}{number}" for number in numbers.split(",")]
-    held_out = [1 - float(share) for share in shares.split(",")]
-    return [f"{random}{share:.9g}" for share in held_out]
+        parts = numbers.split(",")
+        return [f"{kind}{number}" for number in parts]
+
+    regions = []
+    for text in shares.split(","):
+        held_out = 1 - float(text)
+        regions.append(f"{random}{held_out:.9g}")
+    return regions
 
 
 def add_seed(region: str, seed: int) -> str:

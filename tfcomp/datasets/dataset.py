@@ -180,8 +180,10 @@ class Dataset:
     @property
     def is_mapped(self) -> bool:
         """True if the grid is small enough to be an array, [*sizes]."""
+        if len(self.space) > MAX_MAPPED:
+            return False
         num_cells = math.prod(self.space.shape)
-        return num_cells <= MAX_CELLS and len(self.space) <= MAX_MAPPED
+        return num_cells <= MAX_CELLS
 
     @cached_property
     def known(self) -> Array | None:
@@ -381,8 +383,8 @@ class Dataset:
             render: By default the renderer of the dataset, which draws the
                 mean where a combination has several images.
         """
-        parts = list(self.render_parts(factors, render))
-        return np.concatenate(parts)
+        parts = self.render_parts(factors, render)
+        return np.concatenate(list(parts))
 
     def render_parts(
         self,

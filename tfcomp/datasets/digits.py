@@ -92,7 +92,10 @@ def make_digits(config: RunConfig) -> Dataset:
     )
 
 
-def _load_digits(data: DataConfig, classes: list[int]) -> Array:
+def _load_digits(
+    data: DataConfig,
+    classes: list[int],
+) -> Array:
     """Loads or draws the image of each class, [n, 28, 28]."""
     images = []
     if data.digit_source == "stand_in":

@@ -213,8 +213,9 @@ class Factor:
         levels = self.values()
         levels = levels.astype(np.float64)
         sums = levels[1:] + levels[:-1]
+        middles = sums / 2
         # A table of values by levels would be large.
-        return np.searchsorted(sums / 2, values)
+        return np.searchsorted(middles, values)
 
     def _wrap(self, values: Array) -> Array:
         """Moves values outside of the levels by periods to the nearest one."""
@@ -344,10 +345,15 @@ class FactorSpace:
         index = self.to_index(table)
         is_absent = (index < 0).any(axis=1)
         present = np.maximum(index, 0)
-        places = np.ravel_multi_index(present.T, self.shape)
+        columns = present.T
+        places = np.ravel_multi_index(columns, self.shape)
         return np.where(is_absent, -1, places)
 
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
+    def draw(
+        self,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Array:
         """Samples random combinations of grid values.
 
         Args:
@@ -383,7 +389,8 @@ class FactorSpace:
         for factor in self:
             low.append(factor.low)
             high.append(factor.high)
-        shape = (count, len(self))
+        num_factors = len(self)
+        shape = (count, num_factors)
         points = rng.uniform(low, high, size=shape)
 
         for column, factor in enumerate(self):
@@ -428,11 +435,14 @@ def number_rows(table: Array) -> Array:
 
     NaN equals NaN, unlike in `np.unique` over rows.
     """
-    rows = np.zeros(len(table), np.int64)
+    count = len(table)
+    rows = np.zeros(count, np.int64)
     for column in table.T:
         places = number(column)
-        num_places = places.max(initial=0) + 1
-        rows = number(rows * num_places + places)
+        last = places.max(initial=0)
+        num_places = last + 1
+        pairs = rows * num_places + places
+        rows = number(pairs)
     return rows
 
 
@@ -467,7 +477,10 @@ def find_keys(asked: Array, keys: Array) -> Array:
     return np.where(is_equal, places, -1)
 
 
-def make_categories(name: str, levels: Sequence[float]) -> Factor:
+def make_categories(
+    name: str,
+    levels: Sequence[float],
+) -> Factor:
     """Makes a categorical factor of at least two values.
 
     Args:
@@ -499,7 +512,10 @@ def make_pixel_space(grid_size: int) -> FactorSpace:
     return FactorSpace((x, y))
 
 
-def parse_groups(spec: str, space: FactorSpace) -> list[list[int]]:
+def parse_groups(
+    spec: str,
+    space: FactorSpace,
+) -> list[list[int]]:
     """Parses groups of factors into their columns.
 
     Args:

@@ -153,7 +153,10 @@ def load_split(
         ) from error
 
 
-def _read_columns(folder: Path, split: str) -> dict[str, Array]:
+def _read_columns(
+    folder: Path,
+    split: str,
+) -> dict[str, Array]:
     """Reads all examples of a split, an array for each feature."""
     with start_tensorflow():
         import tensorflow_datasets as tfds
@@ -198,7 +201,10 @@ def name_examples(config: RunConfig) -> str:
     return f"{config.data.dataset}-{digits}"
 
 
-def _name_folder(config: RunConfig, parent: str | Path) -> Path:
+def _name_folder(
+    config: RunConfig,
+    parent: str | Path,
+) -> Path:
     folder = Path(parent) / config.data.dataset
     name = name_examples(config)
     return folder / name / VERSION

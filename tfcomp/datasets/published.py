@@ -93,7 +93,10 @@ def describe_published(name: str) -> dict[str, Any]:
 
 
 @REGIONS.register("montero")
-def make_montero(arguments: str, space: FactorSpace) -> Predicate:
+def make_montero(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out a split of Montero et al., as `element`.
 
     Args:
@@ -170,7 +173,8 @@ def _find_split(
     if arguments not in splits:
         rule = "another region"
         if splits:
-            rule = f"one of {', '.join(splits)}"
+            listed = ", ".join(splits)
+            rule = f"one of {listed}"
         raise ValueError(f"must be {rule} for {data}")
 
     columns = []

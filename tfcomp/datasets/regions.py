@@ -103,8 +103,8 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
 
     if spec.startswith("not:"):
         rest = spec.removeprefix("not:")
-        inner = _parse(rest, space)
-        return _complement(inner)
+        test = _parse(rest, space)
+        return _complement(test)
 
     parts = split_parts(spec, "|")
     tests = [_parse_kind(part, space) for part in parts]
@@ -114,7 +114,8 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
 def _complement(inner: Predicate) -> Predicate:
     def contains(values: Array) -> Array:
         is_absent = np.isnan(values).any(axis=1)
-        return ~inner(values) & ~is_absent
+        is_inside = inner(values)
+        return ~is_inside & ~is_absent
 
     return contains
 
@@ -153,7 +154,10 @@ def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
 
 
 @REGIONS.register("none")
-def make_none(arguments: str, space: FactorSpace) -> Predicate:
+def make_none(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds nothing out.
 
     Args:
@@ -173,7 +177,10 @@ def make_none(arguments: str, space: FactorSpace) -> Predicate:
 
 
 @REGIONS.register("square")
-def make_square(arguments: str, space: FactorSpace) -> Predicate:
+def make_square(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out all ordered factors in one interval, as `6-22`.
 
     Args:
@@ -188,7 +195,10 @@ def make_square(arguments: str, space: FactorSpace) -> Predicate:
 
 
 @REGIONS.register("cross")
-def make_cross(arguments: str, space: FactorSpace) -> Predicate:
+def make_cross(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out any ordered factor in one interval, as `11-16`.
 
     Args:
@@ -203,7 +213,10 @@ def make_cross(arguments: str, space: FactorSpace) -> Predicate:
 
 
 @REGIONS.register("corner")
-def make_corner(arguments: str, space: FactorSpace) -> Predicate:
+def make_corner(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out all ordered factors at or above a bound, as `14`.
 
     Args:
@@ -229,7 +242,10 @@ def make_corner(arguments: str, space: FactorSpace) -> Predicate:
 
 
 @REGIONS.register("diagonal")
-def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
+def make_diagonal(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out factors at most the half width apart, as `3`.
 
     Args:
@@ -259,7 +275,10 @@ def make_diagonal(arguments: str, space: FactorSpace) -> Predicate:
 
 @REGIONS.register("gap")
 @REGIONS.register("box")
-def make_box(arguments: str, space: FactorSpace) -> Predicate:
+def make_box(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out named factors in their intervals, as `x:6-22,y:0-9`.
 
     Args:
@@ -290,7 +309,10 @@ def make_box(arguments: str, space: FactorSpace) -> Predicate:
 
 
 @REGIONS.register("random")
-def make_random(arguments: str, space: FactorSpace) -> Predicate:
+def make_random(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out a random share of all combinations, as `0.2` or `0.2:7`.
 
     Args:
@@ -371,7 +393,10 @@ def make_random_box(
     return contains
 
 
-def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
+def _parse_share(
+    kind: str,
+    arguments: str,
+) -> tuple[float, int]:
     """Parses `SHARE` or `SHARE:SEED`."""
     match = re.fullmatch(r"(\d*\.?\d+(?:e-\d+)?)(?::(\d+))?", arguments)
     share = 0.0
@@ -384,7 +409,10 @@ def _parse_share(kind: str, arguments: str) -> tuple[float, int]:
 
 
 @REGIONS.register("wiedemer")
-def make_wiedemer(arguments: str, space: FactorSpace) -> Predicate:
+def make_wiedemer(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out points off the axes, or off the diagonal (`diagonal:.1`).
 
     On the axes, at most one group of factors leaves its middle level. On the
@@ -460,7 +488,10 @@ def _leave_diagonal(
 
 
 @REGIONS.register("uselis")
-def make_uselis(arguments: str, space: FactorSpace) -> Predicate:
+def make_uselis(
+    arguments: str,
+    space: FactorSpace,
+) -> Predicate:
     """Holds out all but the (n, k) training set, as `8:3` or `8:3:x,y`.
 
     The values of each factor are n blocks of neighbors. Training combines
@@ -613,7 +644,7 @@ def _split_interval(
         raise ValueError(rule)
     first, dash, last = match.groups()
     if not dash:
-        return first, first
+        last = first
     return first, last or "max"
 
 

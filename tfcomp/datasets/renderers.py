@@ -73,9 +73,12 @@ def render_plus(
         Images, float32 [n, N, N, 1].
     """
     profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
-    vertical = profiles[:, 0, tf.newaxis, :]  # [n, 1, N]
-    horizontal = profiles[:, 1, :, tf.newaxis]  # [n, N, 1]
-    return _apply_polarity(vertical + horizontal, polarity)
+    across = profiles[:, 0]
+    along = profiles[:, 1]
+    vertical = across[:, tf.newaxis]  # [n, 1, N]
+    horizontal = along[..., tf.newaxis]  # [n, N, 1]
+    images = vertical + horizontal
+    return _apply_polarity(images, polarity)
 
 
 def _compute_profiles(
@@ -97,7 +100,10 @@ def _compute_profiles(
     return tf.cast(profiles, tf.float32)
 
 
-def _apply_polarity(images: tf.Tensor, polarity: str) -> tf.Tensor:
+def _apply_polarity(
+    images: tf.Tensor,
+    polarity: str,
+) -> tf.Tensor:
     images = images[..., tf.newaxis]
     if polarity == "dark":
         return 1.0 - images
@@ -128,11 +134,9 @@ def rotate_images(
     is_inside = _lie_between(rows, last_row)
     is_inside &= _lie_between(columns, last_column)
 
-    pixels = _interpolate(
-        images,
-        rows=tf.clip_by_value(rows, 0.0, last_row),
-        columns=tf.clip_by_value(columns, 0.0, last_column),
-    )
+    rows = tf.clip_by_value(rows, 0.0, last_row)
+    columns = tf.clip_by_value(columns, 0.0, last_column)
+    pixels = _interpolate(images, rows, columns)
     zeros = tf.zeros_like(pixels)
     pixels = tf.where(is_inside, pixels, zeros)
     pixels = tf.cast(pixels, tf.float32)
@@ -240,19 +244,23 @@ def render_sprites(
     # Only the W pixels around the center, which hold all of the sprite.
     reach = math.ceil(REACH * HALF_SIDE * grid_size)
     last = reach + 1
-    window = tf.range(-last, last + 1, dtype=tf.float64)  # [W]
+    end = last + 1
+    window = tf.range(-last, end, dtype=tf.float64)  # [W]
     x = tf.round(columns["x"])
     y = tf.round(columns["y"])
     x_offset = x - columns["x"]
     y_offset = y - columns["y"]
+    window_columns = window[tf.newaxis]
+    window_rows = window[:, tf.newaxis]
     distance = _measure_sprites(
         columns,
-        right=window[tf.newaxis, :] + x_offset,  # [n, 1, W]
-        above=window[:, tf.newaxis] + y_offset,  # [n, W, 1]
+        right=window_columns + x_offset,  # [n, 1, W]
+        above=window_rows + y_offset,  # [n, W, 1]
         grid_size=grid_size,
         shapes=shapes,
     )
-    covered = tf.clip_by_value(0.5 - distance, 0.0, 1.0)
+    share = 0.5 - distance
+    covered = tf.clip_by_value(share, 0.0, 1.0)
     covered = tf.cast(covered, tf.float32)
 
     images = _place_windows(
@@ -298,11 +306,12 @@ def _place_windows(
 
 def _broadcast_values(values: Mapping[str, Any]) -> dict[str, tf.Tensor]:
     """Makes all values float64, [n, 1, 1]."""
+    shape = (-1, 1, 1)
     columns = {}
     zeros = 0.0  # [n, 1, 1] in the end
     for name, value in values.items():
         column = tf.cast(value, tf.float64)
-        column = tf.reshape(column, (-1, 1, 1))
+        column = tf.reshape(column, shape)
         columns[name] = column
         zeros += 0.0 * column
 
@@ -327,8 +336,10 @@ def _measure_sprites(
         grid_size: Rows and columns of the image.
         shapes: Keys of `DISTANCES`.
     """
-    unit = HALF_SIDE * grid_size * columns["scale"]  # px
-    angle = columns["orientation"] * (np.pi / 180)
+    half_side = HALF_SIDE * grid_size
+    unit = half_side * columns["scale"]  # px
+    degrees = columns["orientation"]
+    angle = degrees * (np.pi / 180)
     cos = tf.cos(angle)
     sin = tf.sin(angle)
     # The offsets along the axes of the sprite, in half sides of the square.
@@ -348,9 +359,9 @@ def _measure_sprites(
 
 def _make_colors(hue: tf.Tensor) -> tf.Tensor:
     """Makes saturated colors: red at 0, green at 120 degrees, [n, 1, 1, 3]."""
-    shifts = [0.0, 240.0, 120.0]
+    shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
     hue = hue[..., tf.newaxis]
-    angle = hue + tf.constant(shifts, tf.float64)
+    angle = hue + shifts
     angle = tf.math.floormod(angle, 360.0)
     sector = angle / 60.0
     from_middle = tf.abs(sector - 3.0)
@@ -400,17 +411,21 @@ def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 def _measure_triangle(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to the sides of (-1, -1), (1, -1), (0, 1)."""
-    slanted = 2.0 * tf.abs(x) + y - 1.0
-    slanted /= math.sqrt(5.0)
-    return tf.maximum(slanted, -1.0 - y)
+    side = 2.0 * tf.abs(x)
+    slanted = side + y - 1.0
+    slanted = slanted / math.sqrt(5.0)
+    base = -1.0 - y
+    return tf.maximum(slanted, base)
 
 
 def _measure_l(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to two bars along the sides of a square."""
     half_stroke = STROKE / 2
     middle = 1.0 - half_stroke  # of a bar
-    upright = _measure_box(x + middle, y, half_width=half_stroke)
-    lying = _measure_box(x, y + middle, half_height=half_stroke)
+    from_upright = x + middle
+    from_lying = y + middle
+    upright = _measure_box(from_upright, y, half_width=half_stroke)
+    lying = _measure_box(x, from_lying, half_height=half_stroke)
     return tf.minimum(upright, lying)
 
 
@@ -488,7 +503,8 @@ def _brighten_objects(
     y = centers[..., 1::2]
     right = tf.abs(pixels - x)  # [n, 1, N, 2]
     above = tf.abs(pixels - y)
-    above = tf.transpose(above, (0, 2, 1, 3))  # [n, N, 1, 2]
+    rows_first = (0, 2, 1, 3)
+    above = tf.transpose(above, rows_first)  # [n, N, 1, 2]
     disk_right = right[..., 0]
     disk_above = above[..., 0]
     square_right = right[..., 1]
@@ -499,8 +515,10 @@ def _brighten_objects(
     disk_distance = tf.sqrt(squares)
     square_distance = tf.maximum(square_right, square_above)
     radius = RADIUS * grid_size
-    disk_depth = (radius - disk_distance) / EDGE
-    square_depth = (radius - square_distance) / EDGE
-    disk = DISK_LEVEL * tf.sigmoid(disk_depth)
-    square = SQUARE_LEVEL * tf.sigmoid(square_depth)
+    disk_depth = radius - disk_distance
+    disk_share = tf.sigmoid(disk_depth / EDGE)
+    square_depth = radius - square_distance
+    square_share = tf.sigmoid(square_depth / EDGE)
+    disk = DISK_LEVEL * disk_share
+    square = SQUARE_LEVEL * square_share
     return disk, square

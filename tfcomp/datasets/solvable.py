@@ -146,7 +146,10 @@ def exceeds_columns(
     return False
 
 
-def number_effects(table: Array, order: int) -> tuple[Array, int]:
+def number_effects(
+    table: Array,
+    order: int,
+) -> tuple[Array, int]:
     """Numbers the effects of `order` factors, the columns of the design.
 
     Where a factor can be absent, there are effects of fewer factors, too.
@@ -492,7 +495,8 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
         return_inverse=True,
     )
     num_pixels = math.prod(dataset.image_shape)
-    limit = max(1, MAX_NUMBERS // num_pixels)  # images
+    limit = MAX_NUMBERS // num_pixels
+    limit = max(1, limit)  # images
     num_explained = min(MAX_EXPLAINED, limit)
     sample = choose_rows(len(rows), num_explained)
     rows = rows[sample]
@@ -504,9 +508,11 @@ def explain_training(dataset: Dataset) -> dict[str, float]:
     else:
         groups = []
         for number in sample:
-            group = np.flatnonzero(numbers == number)
+            is_member = numbers == number
+            group = np.flatnonzero(is_member)
             groups.append(group)
-        share = max(1, limit // len(sample))
+        share = limit // len(sample)
+        share = max(1, share)
         images, around = _average_training(dataset, groups, share)
 
     explained: dict[str, float] = {}
@@ -580,17 +586,20 @@ def explain_images(
     basis = _span_effects(codes, num_columns)
     # An image's error from the others is its residual / (1 - leverage).
     count = len(images)
-    leverage = np.sum(basis**2, axis=1)
+    squares = basis**2
+    leverage = squares.sum(axis=1)
     left = 1 - leverage
     is_open = left > OPEN
-    if 2 * is_open.sum() <= count:
+    num_open = is_open.sum()
+    if 2 * num_open <= count:
         return None
 
     flat = images.reshape(count, -1)
     flat = flat.astype(np.float64)
     weights = basis.T @ flat
     residuals = flat - basis @ weights
-    errors = residuals[is_open] / left[is_open, None]
+    divisors = left[is_open, None]
+    errors = residuals[is_open] / divisors
     mean = flat.mean(axis=0)
     deviations = flat[is_open] - mean
 
@@ -602,7 +611,8 @@ def explain_images(
         spread += unexplained
     if not spread:
         return None
-    return float(1 - error / spread)
+    r2 = 1 - error / spread
+    return float(r2)
 
 
 def _span_effects(codes: Array, num_columns: int) -> Array:
@@ -679,7 +689,8 @@ def _cover_pixels(dataset: Dataset) -> float:
 
     def render(rows: Array) -> Array:
         limit = share * len(rows)
-        images, _ = dataset.render_all(points[rows], limit)
+        part = points[rows]
+        images, _ = dataset.render_all(part, limit)
         return images
 
     num_train = len(dataset.splits.train)
@@ -689,8 +700,9 @@ def _cover_pixels(dataset: Dataset) -> float:
     highest = np.maximum(train_high, high)
 
     spread = highest - lowest
-    largest = min(1, spread.max())
-    varies = spread > CHANGE * largest
+    largest = spread.max()
+    smallest = CHANGE * min(1, largest)
+    varies = spread > smallest
     train_spread = train_high - train_low
     is_covered = train_spread >= RANGE_SHARE * spread
 
@@ -713,7 +725,8 @@ def _find_range(
         Both values, [H, W, C] each.
     """
     rows = choose_rows(count, MAX_IMAGES)
-    num_parts = math.ceil(len(rows) / RENDERED)
+    num_rows = len(rows)
+    num_parts = math.ceil(num_rows / RENDERED)
     lows = []
     highs = []
     for part in np.array_split(rows, num_parts):

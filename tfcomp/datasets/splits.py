@@ -326,6 +326,31 @@ def draw_training_table(
             rng,
         )
 
+    return _sample_free(
+        space,
+        region,
+        count,
+        rng,
+    )
+
+
+def _sample_free(
+    space: FactorSpace,
+    region: Region,
+    count: int,
+    rng: np.random.Generator,
+) -> Array:
+    """Samples points outside of a region, float32 [count, F].
+
+    Args:
+        space: The factors.
+        region: What is held out.
+        count: The number of points.
+        rng: The generator.
+
+    Raises:
+        ConfigError: If the region leaves no room between grid cells.
+    """
     shape = (0, len(space))
     train = np.empty(shape, np.float32)
     num_points = max(count, MAX_DRAWS)

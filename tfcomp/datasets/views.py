@@ -33,8 +33,10 @@ def to_contrast(dataset: Dataset, images: Array) -> Array:
         Contrast, positive where an object is, [n, pixels].
     """
     sign, reference = _find_origin(dataset)
-    flat = images.reshape(len(images), -1)
-    return sign * (flat - reference)
+    count = len(images)
+    flat = images.reshape(count, -1)
+    contrast = flat - reference
+    return sign * contrast
 
 
 def from_contrast(dataset: Dataset, bright: Array) -> Array:
@@ -51,12 +53,13 @@ def from_contrast(dataset: Dataset, bright: Array) -> Array:
 
 def _find_origin(dataset: Dataset) -> tuple[float, float | Array]:
     """Returns the sign of contrast, and the image whose contrast is 0."""
-    if dataset.ground is None:
+    ground = dataset.ground
+    if ground is None:
         reference = dataset.reference.ravel()
         return 1.0, reference.astype(np.float32)
-    if dataset.ground:
-        return -1.0, dataset.ground
-    return 1.0, dataset.ground
+    if ground:
+        return -1.0, ground
+    return 1.0, ground
 
 
 def restore(dataset: Dataset, bright: Array) -> Array:
@@ -69,8 +72,10 @@ def restore(dataset: Dataset, bright: Array) -> Array:
     images = bright.reshape(-1, *dataset.image_shape)
     if dataset.ground is None:
         return images + dataset.reference
+
     sizes = np.abs(images)
-    largest = sizes.max(axis=(1, 2, 3), keepdims=True)
+    pixel_axes = (1, 2, 3)
+    largest = sizes.max(axis=pixel_axes, keepdims=True)
     scales = np.where(largest > 0, largest, 1.0)
     return images / scales
 
@@ -120,7 +125,10 @@ def refine(
     )
 
 
-def _refine_space(space: FactorSpace, count: int) -> FactorSpace:
+def _refine_space(
+    space: FactorSpace,
+    count: int,
+) -> FactorSpace:
     """Gives each ordered factor `count` evenly spaced values."""
     if count < 2:
         raise ConfigError("between", "must be at least 2", count)
@@ -139,7 +147,8 @@ def _refine_space(space: FactorSpace, count: int) -> FactorSpace:
         factors.append(fine)
 
     refined = FactorSpace(tuple(factors))
-    if math.prod(refined.shape) > MAX_BETWEEN:
+    num_points = math.prod(refined.shape)
+    if num_points > MAX_BETWEEN:
         rule = f"must make at most {MAX_BETWEEN:,} points"
         raise ConfigError("between", rule, count)
     return refined
@@ -200,10 +209,13 @@ def subsample_points(dataset: Dataset, limit: int) -> Dataset:
         limit: The largest number of points.
     """
     splits = dataset.splits
-    if splits.is_complete or len(splits.points) <= limit:
+    if splits.is_complete:
         return dataset
-    rows = sample_rows(splits.is_ood, limit)
-    return dataset.at_points(splits.points[rows])
+    points = splits.points
+    if len(points) <= limit:
+        return dataset
+    rows = sample_rows(points.is_ood, limit)
+    return dataset.at_points(points[rows])
 
 
 def subsample_levels(
@@ -278,8 +290,9 @@ def _find_rows(index: Array, levels: Sequence[Array]) -> Array:
     """Finds the rows of [n, F] all of whose levels are listed."""
     count = len(index)
     is_listed = np.ones(count, bool)
-    for column, listed in enumerate(levels):
-        is_listed &= np.isin(index[:, column], listed)
+    for number, listed in enumerate(levels):
+        column = index[:, number]
+        is_listed &= np.isin(column, listed)
     return np.flatnonzero(is_listed)
 
 
@@ -308,9 +321,6 @@ def read_points(
     names = ", ".join(space.names)
     if hasattr(factors, "keys"):
         given = dict(factors) | dict(by_name)
-        if given.keys() != {*space.names}:
-            rule = f"must be all of {names}"
-            raise ConfigError("factors", rule, sorted(given))
         table = _join_columns(space, given)
     elif by_name:
         rule = "must be given once, as an array or by name"
@@ -351,6 +361,11 @@ def _join_columns(
     given: Mapping[str, Any],
 ) -> Array:
     """Joins values or names of levels by factor into a table, [n, F]."""
+    if given.keys() != {*space.names}:
+        names = ", ".join(space.names)
+        rule = f"must be all of {names}"
+        raise ConfigError("factors", rule, sorted(given))
+
     columns = []
     for factor in space:
         items = given[factor.name]
@@ -360,7 +375,7 @@ def _join_columns(
         broadcast = np.broadcast_arrays(*columns)
     except ValueError:
         rule = "must have one length, or be single values"
-        lengths = [len(column) for column in columns]
+        lengths = list(map(len, columns))
         raise ConfigError("factors", rule, lengths) from None
     return np.stack(broadcast, axis=1)
 
@@ -369,7 +384,8 @@ def _to_values(factor: Factor, given: Any) -> Array:
     """Converts names of levels and numbers to values, float32 [n]."""
     items = np.asarray(given)
     items = np.atleast_1d(items)
-    levels = dict(zip(factor.names, factor.values(), strict=False))
+    numbers = factor.values()
+    levels = dict(zip(factor.names, numbers, strict=False))
     values = []
     try:
         for item in items:

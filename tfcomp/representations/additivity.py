@@ -201,15 +201,12 @@ def _summarize(
     }
 
     scale = max(variance, 1e-300)
-    parts = []
-    for columns in layer.slices:
-        part = _describe_part(
-            effects[columns],
-            total.class_means[columns],
-            total.counts[columns],
-            scale,
-        )
-        parts.append(part)
+    parts = _describe_parts(
+        layer,
+        total,
+        effects,
+        scale,
+    )
     pairs, abs_cosine = _compare_all(parts, scale)
     scores["abs_cosine"] = abs_cosine
     scores |= _compose(moments)
@@ -222,6 +219,34 @@ def _summarize(
             row[name] = finite_or_none(accuracies[factor])
         rows.append(row)
     return Additivity(scores, rows, pairs)
+
+
+def _describe_parts(
+    layer: Layer,
+    total: Moments,
+    effects: Array,
+    scale: float,
+) -> list[Part]:
+    """Describes the part of each factor.
+
+    Args:
+        layer: Its embeddings.
+        total: Moments of all rows, about their mean.
+        effects: By `Moments.fit`, [K, d].
+        scale: Variance of all rows.
+    """
+    means = total.class_means
+    counts = total.counts
+    parts = []
+    for columns in layer.slices:
+        part = _describe_part(
+            effects[columns],
+            means[columns],
+            counts[columns],
+            scale,
+        )
+        parts.append(part)
+    return parts
 
 
 def _describe_row(part: Part, scale: float) -> Scores:

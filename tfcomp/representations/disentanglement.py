@@ -78,7 +78,10 @@ def measure_codes(
     permutations = MAX_BOOSTED // boosted
     permutations = max(1, min(permutations, NUM_PERMUTATIONS))
 
-    def fit_models(codes: Array, index: Array) -> dict[str, float]:
+    def fit_models(
+        codes: Array,
+        index: Array,
+    ) -> dict[str, float]:
         scores = compute_dci(codes, index)
         scores["sap"] = compute_sap(codes, index, is_ordered)
         return scores
@@ -151,7 +154,10 @@ def _list_scores(
     return rows
 
 
-def compute_dci(codes: Array, index: Array) -> dict[str, float]:
+def compute_dci(
+    codes: Array,
+    index: Array,
+) -> dict[str, float]:
     """Computes disentanglement, completeness and informativeness.
 
     Args:
@@ -348,5 +354,6 @@ def compute_factor_vae(codes: Array, index: Array) -> float:
     majority = train_votes.argmax(axis=1)
     rows = np.arange(num_codes)
     hits = test_votes[rows, majority]
-    share = hits.sum() / test_votes.sum()
-    return float(share)
+    num_hits = hits.sum()
+    num_votes = test_votes.sum()
+    return float(num_hits / num_votes)

@@ -29,7 +29,6 @@ MAX_IMAGES = 20_000  # that a reader is trained on
 CHECKED = 2000  # true images on which it is rated
 USEFUL = 0.9  # accuracy on true images, at least
 NOISE = 0.1  # standard deviation
-# Names of a share of outputs, and of the same share of true images.
 Row = dict[str, Any]
 
 
@@ -53,9 +52,13 @@ class Reader:
         self.nuisance: Reader | None = None
 
     def read(self, images: Array) -> Array:
-        """Reads the grid indices of the factors [n, F] off images.
+        """Reads the factors off images.
 
-        They are -1 in images that are not finite.
+        Args:
+            images: Images, [n, H, W, C].
+
+        Returns:
+            Grid indices, [n, F]; -1 in images that are not finite.
         """
         votes = self.model.predict(
             images,
@@ -84,9 +87,15 @@ class Reader:
             points: True values of the factors, [n, F].
             steps: By how many steps ordered factors may be wrong.
         """
-        return self.match(self.read(images), points, steps)
+        readings = self.read(images)
+        return self.match(readings, points, steps)
 
-    def match(self, readings: Array, points: Array, steps: int = 0) -> Array:
+    def match(
+        self,
+        readings: Array,
+        points: Array,
+        steps: int = 0,
+    ) -> Array:
         """Marks the readings that are right, [n, F].
 
         Args:
@@ -95,18 +104,19 @@ class Reader:
             steps: By how many steps ordered factors may be wrong.
         """
         index = self.space.to_index(points)
-        distance = np.abs(readings - index)
-        is_right = np.empty(distance.shape, bool)
-        for number, factor in enumerate(self.space):
-            column = distance[:, number]
+        distances = np.abs(readings - index)
+        is_right = np.empty(distances.shape, bool)
+        for column, factor in enumerate(self.space):
+            distance = distances[:, column]
             if factor.periodic:
                 way_back = factor.cycle - distance
                 distance = np.minimum(distance, way_back)
             allowed = steps
             if factor.categorical:
                 allowed = 0
-            is_right[:, number] = column <= allowed
-        return is_right & (readings >= 0)
+            is_right[:, column] = distance <= allowed
+        is_read = readings >= 0
+        return is_right & is_read
 
     def check_truth(self, dataset: Dataset) -> None:
         """Notes the factors that it cannot read off true images.
@@ -169,7 +179,8 @@ def train_reader(
         >>> tfcomp.evaluate(model, table, "square:9-18", reader=reader)
     """
     if not isinstance(data, FactorTable):
-        return _train(data, data.splits.all.factors, epochs, seed)
+        points = data.splits.all.factors
+        return _train(data, points, epochs, seed)
 
     reader = _train_on_table(data, epochs, seed)
     if not data.nuisance:
@@ -186,18 +197,28 @@ def train_reader(
 def train_id_reader(dataset: Dataset) -> Reader:
     """Trains a reader on ID images alone: perception without a decoder."""
     every = dataset.splits.all
-    return _train(dataset, every.factors[~every.is_ood])
+    is_id = ~every.is_ood
+    return _train(dataset, every.factors[is_id])
 
 
-def _train_on_table(table: FactorTable, epochs: int, seed: int) -> Reader:
-    config = make_config(
-        {
-            "dataset": "table",
-            "region": "none",
-        }
-    )
+def _train_on_table(
+    table: FactorTable,
+    epochs: int,
+    seed: int,
+) -> Reader:
+    flags: dict[str, object] = {
+        "dataset": "table",
+        "region": "none",
+    }
+    config = make_config(flags)
     dataset = make_table_dataset(config, table)
-    return _train(dataset, dataset.splits.all.factors, epochs, seed)
+    points = dataset.splits.all.factors
+    return _train(
+        dataset,
+        points,
+        epochs,
+        seed,
+    )
 
 
 def _train(
@@ -367,7 +388,11 @@ class Readings:
     rows: Array
 
     def average_truth(self, values: Array) -> Array:
-        """Averages numbers of true images [m, ...] by grid point, [n, ...]."""
+        """Averages numbers of true images by grid point, [n, ...].
+
+        Args:
+            values: Numbers of each image, [m, ...].
+        """
         counts = np.bincount(self.rows)
         starts = np.cumsum(counts) - counts
         sums = np.add.reduceat(
@@ -376,7 +401,8 @@ class Readings:
             axis=0,
             dtype=float,
         )
-        return (sums.T / counts).T
+        means = sums.T / counts
+        return means.T
 
 
 def read_samples(
@@ -399,13 +425,19 @@ def read_samples(
         The readings of each reader.
     """
     grid = dataset.splits.grid
+
+    def sample(factors: Any) -> dict[str, Any]:
+        return {"image": model(factors)}
+
     read: list[list[Array]] = []  # by reader and sample
     for reader in readers:
-        read.append([reader.read(outputs)])
+        first = reader.read(outputs)
+        read.append([first])
     for _ in range(1, samples):
-        batches = evaluate_in_batches(lambda f: {"image": model(f)}, grid)
+        batches = evaluate_in_batches(sample, grid)
+        images = batches["image"]
         for reader, parts in zip(readers, read, strict=True):
-            parts.append(reader.read(batches["image"]))
+            parts.append(reader.read(images))
 
     truth, rows = dataset.render_all(grid, MAX_IMAGES)
     readings = []
@@ -459,7 +491,8 @@ def list_readings(
                 "factor": factor,
             }
             for column, shares in columns.items():
-                row[column] = float(shares[mask, number].mean())
+                mean = shares[mask, number].mean()
+                row[column] = float(mean)
             rows.append(row)
     return rows
 
@@ -490,10 +523,13 @@ def measure_shares(
 
     points = grid[readings.rows]
     hits = reader.match(readings.truth, points, steps)
-    truth = readings.average_truth(_append_all(hits))
-    return np.mean(sampled, axis=0), truth
+    every_hit = _append_all(hits)
+    truth = readings.average_truth(every_hit)
+    shares = np.mean(sampled, axis=0)
+    return shares, truth
 
 
 def _append_all(hits: Array) -> Array:
     """Appends whether all factors are right to hits [n, F]."""
-    return np.column_stack([hits, hits.all(axis=1)])
+    all_right = hits.all(axis=1)
+    return np.column_stack([hits, all_right])

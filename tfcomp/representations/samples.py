@@ -63,23 +63,22 @@ def list_samples(
             "level": level,
             "factor": "all",
         }
-        row |= _summarize(shares[mask, -1], truth[mask, -1])
+        all_right = shares[mask, -1]
+        true_all_right = truth[mask, -1]
+        row |= _summarize(all_right, true_all_right)
         row["ceiling"] = row["reference"]
         rows.append(row)
 
     names = dataset.space.names
     if len(names) > 1:
         for column, name in enumerate(names):
-            lines = _compare_lines(
-                dataset,
-                readings.samples,
-                column,
-            )
+            lines = _compare_lines(dataset, readings.samples, column)
+            ceiling = truth[:, column].mean()
             rows += _list_subsets(
                 "independence",
                 name,
                 lines,
-                ceiling=float(truth[:, column].mean()),
+                float(ceiling),
             )
 
     # One sample of a combination says nothing of their distribution.
@@ -169,6 +168,7 @@ def _compare_lines(
     """
     splits = dataset.splits
     index = dataset.space.to_index(splits.grid)
+    num_factors = index.shape[1]
     others = np.delete(index, column, axis=1)
     lines = number_rows(others)
     counts = np.bincount(lines)
@@ -185,10 +185,10 @@ def _compare_lines(
         numbers = np.flatnonzero(mask)
         rows = choose_rows(len(numbers), MAX_LINES)
         pairs = np.zeros((len(rows), 2))
-        for place, row in enumerate(rows):
-            is_on_line = lines == numbers[row]
+        for place, number in enumerate(numbers[rows]):
+            is_on_line = lines == number
             readings = samples[:, is_on_line]  # [S, conditions, F]
-            readings = readings.reshape(-1, len(dataset.space))
+            readings = readings.reshape(-1, num_factors)
             pairs[place, 0] = compute_dependence(readings)
             pairs[place, 1] = _permute(readings, rng)
         divergences[subset] = pairs
@@ -200,8 +200,10 @@ def _permute(readings: Array, rng: np.random.Generator) -> float:
     bits = []
     for _ in range(PERMUTATIONS):
         permuted = rng.permuted(readings, axis=0)  # each factor by itself
-        bits.append(compute_dependence(permuted))
-    return float(np.mean(bits))
+        dependence = compute_dependence(permuted)
+        bits.append(dependence)
+    mean = np.mean(bits)
+    return float(mean)
 
 
 def compute_dependence(readings: Array) -> float:
@@ -224,13 +226,16 @@ def compute_dependence(readings: Array) -> float:
         product *= numbers[places] / count
 
     middle = (joint + product) / 2
-    joint_bits = joint * np.log2(joint / middle)
-    product_bits = product * np.log2(product / middle)
+    joint_logs = np.log2(joint / middle)
+    joint_bits = joint * joint_logs
+    product_logs = np.log2(product / middle)
+    product_bits = product * product_logs
     # Where the joint distribution is 0, the middle is half of the product: one
     # bit each.
     absent = max(1 - product.sum(), 0.0)
     total = joint_bits.sum() + product_bits.sum() + absent
-    return float(max(total / 2, 0.0))
+    divergence = max(total / 2, 0.0)
+    return float(divergence)
 
 
 def _list_coverage(
@@ -255,11 +260,12 @@ def _list_coverage(
             "id": distances[~is_ood],
             "ood": distances[is_ood],
         }
+        ceiling = accuracy["true"][name]
         rows += _list_subsets(
             "coverage",
             name,
             subsets,
-            ceiling=float(accuracy["true"][name]),
+            float(ceiling),
         )
     return rows
 
@@ -288,11 +294,12 @@ def _compare_nuisances(readings: Readings, is_id: Array) -> Array:
     training = readings.truth[is_training]
 
     distances = np.zeros((num_points, 2))
+    shape = (PERMUTATIONS, count)
     for point, images in enumerate(truth):
         samples = readings.samples[:, point]
         distances[point, 0] = compute_distance(samples, images)
         references = []
-        for others in rng.choice(training, (PERMUTATIONS, count)):
+        for others in rng.choice(training, shape):
             distance = compute_distance(others, images)
             references.append(distance)
         distances[point, 1] = np.mean(references)
@@ -300,9 +307,14 @@ def _compare_nuisances(readings: Readings, is_id: Array) -> Array:
 
 
 def compute_distance(first: Array, second: Array) -> float:
-    """Computes the total variation between readings, [j] and [k], 0 to 1."""
-    # Readings are -1 where an image is not finite.
-    size = max(first.max(), second.max()) + 2
+    """Computes the total variation between readings, 0 to 1.
+
+    Args:
+        first: Grid indices, [j]; -1 where an image is not finite.
+        second: Grid indices, [k].
+    """
+    largest = max(first.max(), second.max())
+    size = largest + 2
     counts = np.bincount(first + 1, minlength=size)
     other_counts = np.bincount(second + 1, minlength=size)
     shares = counts / len(first)
