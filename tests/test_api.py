@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("untraced")
 
 CLASSES = np.array(list(np.ndindex(3, 4, 4)))
 NAMES = ["length", "x", "y"]
-PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 QUICK = {
     "width": 4,
     "epochs": 1,

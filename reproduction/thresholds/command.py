@@ -356,7 +356,7 @@ def train_and_score(config: RunConfig) -> Scores:
 
 @dataclass(frozen=True)
 class ThresholdSearches(Workload):
-    """All searches of one command, its items; see docs/threshold.md."""
+    """All searches of one command, its items; see docs/claims.md."""
 
     kind = "threshold search"
     noun = "searches"

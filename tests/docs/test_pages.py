@@ -23,7 +23,7 @@ TITLES = {
 def read_table(title: str) -> dict[str, list[str]]:
     """Returns definition, range, unit and better of each number."""
     _, _, text = (
-        (DOCS / "outputs.md").read_text("utf-8").partition(f"### {title}\n")
+        (DOCS / "reference.md").read_text("utf-8").partition(f"### {title}\n")
     )
     lines = text.partition("\n### ")[0].replace("\\|", "¦").splitlines()
     rows = [[c.strip() for c in line.split("|")[1:-1]] for line in lines]

@@ -353,7 +353,7 @@ def summarize_certificates(
     dataset: Dataset,
     certificates: Mapping[int, Certificate | None],
 ) -> dict[str, Numbers]:
-    """Makes the entry of `metrics.json` (docs/solvable.md), by order.
+    """Makes the entry of `metrics.json` (docs/data.md), by order.
 
     `missing_rank` is the number of further images that certify all.
 

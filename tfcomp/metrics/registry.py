@@ -9,7 +9,7 @@ A new metric is one file: a module in the folder `tfcomp/metrics`, say
 
 `registry.list_shipped` finds the module. From the declaration follow the files
 of a run, charts in TensorBoard, lines of the report, figures and intervals of
-sweeps and `tfcomp compare`; docs/outputs.md defines it in words. What the
+sweeps and `tfcomp compare`; docs/reference.md defines it in words. What the
 function is given and returns depends on the first argument:
 
     run      a `RunAnalysis`; numbers by name
