@@ -20,7 +20,7 @@ from tfcomp.datasets.solvable import (
 )
 from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.views import make_map
-from tfcomp.metrics.references import score_certified
+from tfcomp.metrics.references import list_ignorant, score_certified
 
 RNG = np.random.default_rng(0)
 GRID = np.array([*itertools.product(range(2), range(3), range(4))])
@@ -203,6 +203,19 @@ def test_continuous_points_are_as_they_are() -> None:
         assert mse == approx(errors[rows].mean(), rel=1e-5)
     with pytest.raises(TableError, match="combination"):
         table.draw(PLACES[:1] + 0.1)
+
+
+def test_as_many_points_as_bins_are_no_grid() -> None:
+    """No image exists where a factor of a point is replaced by a bin's."""
+    places = PLACES[:40]  # of 8 x 5 bins
+    kinds = ["continuous", "continuous:5"]
+    table = tfcomp.FactorTable(BUMPS[:40], places, kinds=kinds)
+
+    report = tfcomp.evaluate(table.draw, table, "factor_0:4-max")
+
+    assert report.scores["ood"]["r2"] == approx(1)
+    assert not dict(list_ignorant(report.dataset))
+    assert "additive" in report.analysis.references
 
 
 def test_maps_coverage_and_certificates_are_of_bins() -> None:

@@ -476,9 +476,14 @@ def _all_exist(dataset: Dataset, sets: Sequence[Array]) -> bool:
         dataset: Has the combinations that exist.
         sets: Points on the grid, [n, F] each.
     """
+    space = dataset.space
     existing = dataset.splits.all.factors
-    if len(existing) == math.prod(dataset.space.shape):
-        return True  # searching many of them would take seconds
+    # A complete grid is not searched, which would take seconds. As many points
+    # of continuous factors are no grid.
+    has_size = len(existing) == math.prod(space.shape)
+    if has_size and np.array_equal(existing, space.grid()):
+        return True
+
     points = np.concatenate(sets)
     rows = number_columns(np.concatenate([existing, points]))
     keys = make_keys(rows)
