@@ -238,6 +238,17 @@ def test_names_that_are_numbers(bounds: str, names: str) -> None:
         parse_region("digit:1-2", space)
 
 
+@pytest.mark.parametrize("name", ["not", "random", "box"])
+def test_a_factor_may_have_the_name_of_a_kind(name: str) -> None:
+    space = make_space(**{name: 4, "x": 3})
+    index = space.to_index(space.grid())
+
+    held_out = hold_out(f"{name}:2,x:1|{name}:#0", space)
+
+    expected = (index == [2, 1]).all(axis=1) | (index[:, 0] == 0)
+    assert_array_equal(held_out, expected)
+
+
 def test_random_share() -> None:
     first = hold_out("random:0.25", NAMED)
     other = hold_out("random:0.25:1", NAMED)

@@ -101,7 +101,8 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
         tests = [_parse(part, space) for part in parts]
         return _hold_all(tests)
 
-    if spec.startswith("not:"):
+    is_factor = "not" in space.names  # as with the names of other kinds
+    if spec.startswith("not:") and not is_factor:
         rest = spec.removeprefix("not:")
         test = _parse(rest, space)
         return _complement(test)
