@@ -206,7 +206,10 @@ def _refuse(
     """
     place = int(is_wrong.to_numpy().argmax())
     row = cells.index[place]
-    got = f"{cells.iloc[place]!r} in row {row}"
+    cell = cells.iloc[place]
+    if isinstance(cell, np.generic):
+        cell = cell.item()  # whose text is nan, not np.float64(nan)
+    got = f"{cell!r} in row {row}"
     hint = f"--ignore={cells.name} leaves it out{hint}"
     raise TableError(f"the column {cells.name}", rule, f"{got} ({hint})")
 
