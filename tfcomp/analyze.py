@@ -72,12 +72,12 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     check_folder("output", str(folder))
     sections = choose_sections(split_names(settings["sections"]))
 
-    make_folder(folder)
     with start_tensorflow():
         from tfcomp.metrics.run_analysis import RunAnalysis
         from tfcomp.models.loading import load_run
         from tfcomp.report.report_build import build_report
     runs = [RunAnalysis.of_run(load_run(path)) for path in paths]
+    make_folder(folder)  # a run that is refused leaves nothing behind
     build_report(runs, folder, sections)
     print(f"report  {folder / 'report.html'}")
     if "umap" in sections and not has_umap():

@@ -172,6 +172,20 @@ def test_bad_input(
     assert not list(working_folder.iterdir())
 
 
+def test_a_damaged_run_leaves_no_report(
+    smoke_run: RunConfig,
+    working_folder: Path,
+) -> None:
+    shutil.copytree(smoke_run.run_dir, "damaged")
+    Path("damaged/metrics.json").write_text("[]")
+    before = sorted(working_folder.rglob("*"))
+
+    with pytest.raises(RunError, match="damaged"):
+        analyze.main(["analyze", "--run=damaged"])
+
+    assert sorted(working_folder.rglob("*")) == before
+
+
 # Runs of an earlier version
 
 
