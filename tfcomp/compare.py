@@ -11,6 +11,7 @@ and sweeps may be named there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,11 +55,16 @@ def compare_runs(settings: dict[str, Any]) -> int:
     """Prints the table; needs no TensorFlow.
 
     Raises:
-        ConfigError: The runs have no such score.
+        ConfigError: The runs have no such score, or the path has no name.
     """
     patterns = split_paths(settings["runs"])
     if settings["tables"]:
         return _write_tables(patterns, settings["tables"])
+    output = settings["output"].removesuffix(".csv").removesuffix(".md")
+    if settings["output"] and not os.path.basename(output):
+        # Else the tables would be hidden files, `.csv` and `.md`.
+        rule = "must end with a name for .csv and .md, as tables/runs"
+        raise ConfigError("output", rule, settings["output"])
 
     results = read_finished(patterns, history=False)
     adopt_metrics(results.own_metrics)
@@ -75,7 +81,6 @@ def compare_runs(settings: dict[str, Any]) -> int:
     table = tabulate_settings(results.runs, numbers, scores)
     text = _format_markdown(table, scores)
     print(text, end="")
-    output = settings["output"].removesuffix(".csv").removesuffix(".md")
     if output:
         make_folder(Path(output).parent)
         write_table(Path(f"{output}.csv"), table)

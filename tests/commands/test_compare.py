@@ -64,6 +64,20 @@ def test_a_damaged_run_is_left_out(
         read_finished([str(file.parent)])
 
 
+def test_a_damaged_flag_is_named(
+    folder: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    (folder / "a1" / "run.flags").write_text("--depth=potato\n")
+
+    runs = read_finished([f"{folder}/*"]).runs
+
+    assert len(runs) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    for word in ("a1", "--depth", "potato"):
+        assert word in line
+
+
 def test_command_writes_the_table(
     folder: Path,
     capsys: pytest.CaptureFixture,
@@ -88,8 +102,18 @@ def test_command_writes_the_table(
         (["--runs=/nowhere/*"], "--runs"),
         (["--scores=ood/beauty"], "--scores"),
         (["--scores=id"], "--scores"),
+        (["--output=tables/"], "--output"),
+        (["--output=.csv"], "--output"),
     ],
 )
-def test_bad_input(folder: Path, flags: list[str], message: str) -> None:
+def test_bad_input(
+    folder: Path,
+    flags: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder)
+    before = sorted(folder.rglob("*"))
     with pytest.raises(ConfigError, match=message):
         compare.main(["compare", f"--runs={folder}/*", *flags])
+    assert sorted(folder.rglob("*")) == before

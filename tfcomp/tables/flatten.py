@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig
 from tfcomp.config.run_flags import RETIRED
+from tfcomp.config.settings import NOUNS
 from tfcomp.statistics.seed_statistics import IGNORED
 from tfcomp.storage.run_folder import read_history
 
@@ -58,20 +60,24 @@ def parse_value(name: str, text: str) -> Any:
         text: Its value in a file.
 
     Raises:
-        ValueError: If a number is expected, and the text is not one.
+        ConfigError: If a number is expected, and the text is not one.
     """
     default = get_defaults().get(name, "")
     kind = type(default)
     if kind is bool:
         return text in ("true", "True")
-    return kind(text)
+    try:
+        return kind(text)
+    except ValueError as error:
+        noun = NOUNS[kind.__name__]
+        raise ConfigError(name, f"must be {noun}", text) from error
 
 
 def parse_run_flags(text: str) -> tuple[Flags, dict[str, str]]:
     """Parses a `run.flags` into flags and comments.
 
     Raises:
-        ValueError: If a number is expected, and the text is not one.
+        ConfigError: If a number is expected, and the text is not one.
     """
     flags = dict(get_defaults())
     origin = {}
