@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -96,6 +97,51 @@ def test_noise_of_a_large_design_is_not_computed() -> None:
     assert solvable.measure_noise(train, asked, order=1) is not None
     # Too many pairs of factors.
     assert solvable.measure_noise(train, asked, order=2) is None
+
+
+def test_memory_of_certificates() -> None:
+    """The effects of 190 pairs are added one by one."""
+    points = make_classes(20)
+    train = points[:150]
+    tracemalloc.start()
+
+    certificate = solvable.certify(train, points, order=2)
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**27
+    assert certificate.certified[:150].all()
+    assert not certificate.certified[150:].any()
+    assert len(certificate.images) == 50
+
+
+def test_designs_of_large_tables_are_not_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points = make_classes(20)
+    train = points[:150]
+    num_codes = math.comb(20, 2) * (len(points) + len(train))
+
+    monkeypatch.setattr(solvable, "MAX_CODES", num_codes - 1)
+
+    assert solvable.certify(train, points, order=2) is None
+    assert solvable.certify(train, points, order=1) is not None
+
+
+def test_products_of_parts_are_those_of_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+    rng: np.random.Generator,
+) -> None:
+    codes = rng.integers(-1, 9, (50, 4))
+    codes[:, 1:] = np.where(codes[:, 1:] < 0, -1, codes[:, 1:] + 9)
+    design = np.zeros((50, 18))
+    for row, columns in zip(design, codes, strict=True):
+        np.add.at(row, columns[columns >= 0], 1)
+
+    monkeypatch.setattr(solvable, "PART", 12)
+
+    products = solvable.make_products(codes, 18)
+    assert_array_equal(products, design.T @ design)
 
 
 def test_kernels_of_many_factors(rng: np.random.Generator) -> None:

@@ -34,6 +34,8 @@ from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
 MAX_COLUMNS = 6000  # of normal equations, .3 GB
+MAX_CODES = 2**26  # numbers of the design's columns, .5 GB
+PART = 2**22  # numbers of them that are multiplied at a time
 RANK = 1e-9  # relative to the largest pivot or singular value: less is rounding
 ROUNDING = 1e-6  # of the sum of a row with a null vector
 TESTS = 3  # random vectors
@@ -98,6 +100,9 @@ def certify(
     last = points.max(axis=0)
     sizes = last + 1
     if exceeds_columns(sizes.tolist(), order, MAX_COLUMNS):
+        return None
+    num_groups = math.comb(len(sizes), order)
+    if num_groups * len(points) > MAX_CODES:
         return None
 
     codes, num_columns = number_effects(points, order)
@@ -205,16 +210,21 @@ def make_products(codes: Array, num_columns: int) -> Array:
     """
     from scipy import sparse
 
-    rows, subsets = np.nonzero(codes >= 0)
-    ones = np.ones(len(rows))
-    columns = codes[rows, subsets]
-    places = (rows, columns)
-    design = sparse.csr_array(
-        (ones, places),
-        shape=(len(codes), num_columns),
-    )
-    products = design.T @ design
-    return products.toarray()
+    total = np.zeros((num_columns, num_columns))
+    num_rows = max(1, PART // codes.shape[1])
+    for start in range(0, len(codes), num_rows):
+        part = codes[start : start + num_rows]
+        rows, subsets = np.nonzero(part >= 0)
+        ones = np.ones(len(rows))
+        columns = part[rows, subsets]
+        places = (rows, columns)
+        design = sparse.csr_array(
+            (ones, places),
+            shape=(len(part), num_columns),
+        )
+        products = design.T @ design
+        total += products.toarray()
+    return total
 
 
 def _find_null(codes: Array, num_columns: int) -> Array:
@@ -270,8 +280,10 @@ def _sum_columns(vectors: Array, codes: Array) -> Array:
         vectors: A row for each column of the design, [columns, d].
         codes: The columns with a 1 in each row, [n, S].
     """
-    terms = [vectors[column] for column in codes.T]
-    return np.sum(terms, axis=0)
+    total = np.zeros((len(codes), vectors.shape[1]))
+    for column in codes.T:  # at once, the terms would take gigabytes
+        total += vectors[column]
+    return total
 
 
 def _complete(codes: Array, null: Array) -> Array:
