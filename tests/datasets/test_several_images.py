@@ -13,6 +13,7 @@ from tests.datasets.own_tables import make_data, write_own
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.batches import make_batches, make_row_batches
+from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import (
     certify,
     certify_dataset,
@@ -203,6 +204,19 @@ def test_continuous_points_are_as_they_are() -> None:
         assert mse == approx(errors[rows].mean(), rel=1e-5)
     with pytest.raises(TableError, match="combination"):
         table.draw(PLACES[:1] + 0.1)
+
+
+def test_bounds_of_continuous_factors_are_as_given() -> None:
+    """Bins are a grid for maps; points near a bin are on their own side."""
+    x = np.concatenate([np.linspace(0, 7, 8), [3.004, 3.006, 4.996, 0.004]])
+    columns = {"x": x.astype(np.float32), "y": np.arange(12) % 3}
+    table = tfcomp.FactorTable(None, columns, factors=["x:continuous", "y"])
+    assert_array_equal(table.space["x"].values(), np.arange(8))
+
+    region = parse_region("x:3.005-4.995|x:0.004", table.space)
+
+    held_out = table.points[region.contains(table.points), 0]
+    assert_allclose(held_out, [0.004, 3.006, 4], rtol=1e-6)
 
 
 def test_as_many_points_as_bins_are_no_grid() -> None:

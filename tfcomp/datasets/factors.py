@@ -6,7 +6,7 @@ stripe has only one coordinate) is NaN.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy import ndarray as Array
@@ -32,6 +32,8 @@ class Factor:
             derivative.
         levels: The values, rising, where they are not equally spaced.
         names: Names of the values, as `heart`, or none.
+        continuous: True if points lie between the values, so that a bound of
+            a region is not meant to be one of them.
 
     Raises:
         ValueError: If sizes do not fit, or values do not rise.
@@ -50,6 +52,8 @@ class Factor:
     categorical: bool = False
     levels: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
+    # Models that were saved earlier do not have it.
+    continuous: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("levels", "names"):

@@ -702,7 +702,10 @@ def _read_class(text: str, factor: Factor) -> int:
 
 
 def _read_value(text: str, factor: Factor) -> float:
-    """Reads a bound; one close to a grid value is that value."""
+    """Reads a bound; one close to a grid value is that value.
+
+    Bounds of continuous factors, whose points lie between, stay as given.
+    """
     if text == "min":
         bound = factor.low
     elif text == "max":
@@ -711,7 +714,7 @@ def _read_value(text: str, factor: Factor) -> float:
         bound = float(text)
 
     index = factor.find_value(bound)
-    if index >= 0:
+    if index >= 0 and not factor.continuous:
         values = factor.values()
         return float(values[index])
 

@@ -289,6 +289,7 @@ def _make_continuous(given: Description, size: str) -> FactorColumn:
         low=float(np.float32(low)),
         high=float(np.float32(high)),
         unit=given.unit,
+        continuous=True,
     )
     index = factor.to_index(values)
     return FactorColumn(
