@@ -113,11 +113,20 @@ def _hash_image(image: Array) -> int:
     levels = 255 * image.astype(np.float64)
     rounded = np.rint(levels + SHIFT)
     pixels = rounded.astype(np.int32)
-    if pixels.ndim == 4:  # all images of a combination, in any order
-        pixels = np.unique(pixels, axis=0)
-    code = hashlib.blake2b(pixels.data, digest_size=8)
-    digest = code.digest()
+    if pixels.ndim == 3:
+        digest = _digest(pixels.data)
+    else:
+        # All images of a combination, in any order. Digests are sorted, since
+        # NumPy takes .1 s to sort images of 64 x 64 pixels.
+        digests = {_digest(part.data) for part in pixels}
+        digest = _digest(b"".join(sorted(digests)))
     return int.from_bytes(digest, "little")
+
+
+def _digest(content: Any) -> bytes:
+    """Hashes bytes to 8 bytes."""
+    code = hashlib.blake2b(content, digest_size=8)
+    return code.digest()
 
 
 def _list_aliases(
