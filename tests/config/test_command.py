@@ -275,6 +275,8 @@ exit_on_user_error(Command("Works.", {{}}, work))
 def start_stopped(case: str, place: Path) -> subprocess.Popen:
     """Starts a command, and waits until it is where a signal gets lost."""
     body = SWALLOW[case].replace("\n    ", "\n")
+    # The tests may have been started by `nohup`, which the command would obey.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(
         [sys.executable, "-c", STOPPED.format(body=body)],
         stdout=subprocess.PIPE,
@@ -282,6 +284,7 @@ def start_stopped(case: str, place: Path) -> subprocess.Popen:
         text=True,
         env=os.environ | {"TMPDIR": str(place)},
     )
+    signal.signal(signal.SIGHUP, before)
     assert process.stdout.readline() == "first\n"
     return process
 
