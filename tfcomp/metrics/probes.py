@@ -184,8 +184,8 @@ def _decompose(
     if rows.shape[1] < len(rows):  # units
         mean = rows[seen].mean(axis=0)
         points = rows - mean
-        seen_points = points[seen]
-        covariance = seen_points.T @ seen_points
+        # Two arrays: the product of one with itself has other last bits.
+        covariance = points[seen].T @ points[seen]
         squares, axes = np.linalg.eigh(covariance)
         squares = np.maximum(squares, 0)
         points = points @ axes

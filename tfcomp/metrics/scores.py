@@ -77,8 +77,9 @@ def compute_mse_per_image(images: Array, truth: Array) -> Array:
     num_images = len(images)
     for start in range(0, num_images, _BLOCK):
         block = slice(start, start + _BLOCK)
-        outputs = np.asarray(images[block], float)
-        difference = outputs - truth[block]
+        # NumPy reuses the memory of an array without a name, whose order
+        # decides the last bits of the mean.
+        difference = np.asarray(images[block], float) - truth[block]
         error[block] = np.mean(difference**2, axis=pixels)
     return error
 
