@@ -103,8 +103,8 @@ def _cover(
         with use_own_style():
             for exhibit in tables.make_exhibits(*runs, names):
                 save_exhibit(exhibit, folder)
-    shown = [tables.coverage_table(*runs, name) for name in names]
-    return tables.format_tables(shown)
+    coverages = [tables.coverage_table(*runs, name) for name in names]
+    return tables.format_tables(coverages)
 
 
 main = Command(

@@ -82,8 +82,8 @@ class Command:
         if is_run:
             groups = _group_flags(values)
         if is_run and FULL_HELP not in arguments:
-            chosen = run_flags.find_parts(others, values)
-            groups = _select_common(groups, self.parts, chosen)
+            names = run_flags.find_parts(others, values)
+            groups = _select_common(groups, self.parts, names)
         print(format_help(self.purpose or "", groups, values))
 
 
@@ -210,22 +210,22 @@ def _group_flags(values: flags.FlagValues) -> dict[str, list[str]]:
 def _select_common(
     groups: Mapping[str, Sequence[str]],
     parts: Collection[str],
-    chosen: Collection[str],
+    names: Collection[str],
 ) -> dict[str, list[str]]:
     """Selects flags that are used often, and those of some parts.
 
     Args:
         groups: Names of flags by title.
         parts: Titles in small letters; flags of others are left out.
-        chosen: Models, codes and datasets whose own flags are listed, too.
+        names: Models, codes and datasets whose own flags are listed, too.
     """
     common = set(COMMON_FLAGS)
     for field in all_fields():
-        if not set(chosen).isdisjoint(field.metadata["used_by"]):
+        if not set(names).isdisjoint(field.metadata["used_by"]):
             common.add(field.name)
 
     selected = {"Flags": list(groups["Flags"])}
-    for title, names in groups.items():
+    for title, flag_names in groups.items():
         if title.lower() in parts:
-            selected[title] = [name for name in names if name in common]
+            selected[title] = [name for name in flag_names if name in common]
     return selected

@@ -145,9 +145,9 @@ class Registry:
             return lambda function: self.register(
                 name, function, check, cost, constants
             )
-        known = self._entries.get(name)
+        earlier = self._entries.get(name)
         # A plugin that is imported twice registers twice.
-        if known is not None and locate(known.target) != locate(target):
+        if earlier is not None and locate(earlier.target) != locate(target):
             raise ValueError(f"the {self.flag} {name!r} is registered already")
         self._entries[name] = Entry(target, check, cost, constants)
         return target
@@ -162,8 +162,8 @@ class Registry:
         if name not in self._entries:
             import_contrib()
         if name not in self._entries:
-            known = ", ".join(self.names())
-            raise ConfigError(self.flag, f"must be one of: {known}", name)
+            names = ", ".join(self.names())
+            raise ConfigError(self.flag, f"must be one of: {names}", name)
         return self._entries[name]
 
 

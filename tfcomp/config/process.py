@@ -139,11 +139,15 @@ def start_tensorflow(is_cli: bool = True) -> Iterator[None]:
         # Each run that is analyzed has functions of its own to trace.
         logging.getLogger("tensorflow").addFilter(_is_no_retracing)
         config = sys.modules["keras"].config
-        found = config.backend(), config.image_data_format(), config.floatx()
-        if found != LAYERS:
+        settings = (
+            config.backend(),
+            config.image_data_format(),
+            config.floatx(),
+        )
+        if settings != LAYERS:
             raise RunError(
                 f"Keras must be set up as {', '.join(LAYERS)}, it is "
-                f"{', '.join(found)} (KERAS_BACKEND, ~/.keras/keras.json)"
+                f"{', '.join(settings)} (KERAS_BACKEND, ~/.keras/keras.json)"
             )
         config = sys.modules["tensorflow"].config
         if config.list_physical_devices("GPU"):

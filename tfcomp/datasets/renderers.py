@@ -401,9 +401,11 @@ def _measure_ellipse(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 def _measure_heart(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Returns the distance to (x^2 + y^2 - 1)^3 = x^2 y^3."""
     disk = x**2 + y**2 - 1.0
-    slope = 6 * disk**2
     # Powers by names would change the last bits within graphs.
     f = disk**3 - x**2 * y**3
+
+    # Derivatives of f along x and y.
+    slope = 6 * disk**2
     fx = slope * x - 2 * x * y**3
     fy = slope * y - 3 * x**2 * y**2
     return _measure_curve(f, fx, fy)

@@ -274,10 +274,10 @@ def find_levels(dataset: Dataset) -> Array:
     index = space.to_index(dataset.splits.grid)
     train = sample_known(dataset)
     train_index = space.to_index(train)
-    known = np.unique(train_index, axis=0)
+    trained = np.unique(train_index, axis=0)
 
-    places = find_nearest(index, known, space)
-    nearest = known[places]
+    places = find_nearest(index, trained, space)
+    nearest = trained[places]
     differs = index != nearest
     return differs.sum(axis=1)
 
@@ -443,11 +443,11 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, list[Array]]]:
         if len(averaged) > 1 and _all_exist(dataset, substitutes):
             yield f"mean_over_{factor.name}", substitutes
 
-        known = train[:, column]
+        trained = train[:, column]
         merged = _merge_values(
             values,
             index=index[:, column],
-            counts=np.bincount(known[known >= 0], minlength=factor.size),
+            counts=np.bincount(trained[trained >= 0], minlength=factor.size),
             groups=dataset.copies.aliases.get(factor.name, []),
         )
         is_merged = ~np.isnan(merged)
@@ -487,8 +487,8 @@ def _all_exist(dataset: Dataset, sets: Sequence[Array]) -> bool:
     points = np.concatenate(sets)
     rows = number_columns(np.concatenate([existing, points]))
     keys = make_keys(rows)
-    known, asked = np.split(keys, [len(existing)])
-    places = find_keys(asked, np.sort(known))
+    existing_keys, asked = np.split(keys, [len(existing)])
+    places = find_keys(asked, np.sort(existing_keys))
     return bool((places >= 0).all())
 
 

@@ -184,9 +184,13 @@ class _Outside(keras.layers.Layer):
     def _order_pixels(self, slope: tf.Tensor) -> tf.Tensor:
         """Orders the pixels of a Jacobian [n, pixels, F] as `_to_images`."""
         num_pixels, num_factors = slope.shape[1:]
+        image_shape = self._shapes[IMAGE]
+
+        # The derivative along each factor is an image.
         columns = tf.transpose(slope, (0, 2, 1))
-        images = tf.reshape(columns, (-1, *self._shapes[IMAGE]))
+        images = tf.reshape(columns, (-1, *image_shape))
         images = _to_images(images, self._image_shape)
+
         columns = tf.reshape(images, (-1, num_factors, num_pixels))
         return tf.transpose(columns, (0, 2, 1))
 
