@@ -15,7 +15,12 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics import registry
-from tfcomp.metrics.registry import find_limits, find_metric, register_metric
+from tfcomp.metrics.registry import (
+    find_limits,
+    find_metric,
+    label_number,
+    register_metric,
+)
 from tfcomp.metrics.run_analysis import compute_metrics, tabulate_stages
 from tfcomp.statistics.limits import POSITIVE, REAL, SHARE, Limits
 
@@ -234,3 +239,16 @@ def test_numbers_outside_of_the_range_are_noted(
 def test_the_old_name_of_the_decorator() -> None:
     tfcomp.register_measure("mine")(lambda stage: 0.0)
     assert find_metric("mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("ood/relative_mse", "relative MSE, held out"),
+        ("id/position_error", "position error (px), trained"),
+        ("cosine_factorization", "factorization, cosine form"),
+        ("ood/of_a_user", "ood/of_a_user"),
+    ],
+)
+def test_labels_of_numbers_are_words(name: str, label: str) -> None:
+    assert label_number(name) == label

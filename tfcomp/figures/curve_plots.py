@@ -19,6 +19,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from tfcomp.figures import exhibits
 from tfcomp.figures.exhibits import Plot
+from tfcomp.metrics.registry import label_number
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
 # first; their yellow is too faint for a line. Users' `axes.prop_cycle` takes
@@ -491,7 +492,7 @@ def draw_forest(
                 mean,
             )
 
-        _label_forest(axes, panel, labels)
+        _label_forest(axes, label_number(panel), labels)
         if panel in log:
             is_seed = panel_marks["mark"] == "seed"
             seeds = panel_marks.loc[is_seed, "value"]

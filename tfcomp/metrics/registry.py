@@ -59,6 +59,8 @@ WITH_TENSORFLOW = {
     "point_scores",
     "run_analysis",
 }
+# As in the table at the end of a training.
+SUBSET_WORDS = {"id": "trained", "ood": "held out"}
 # Metrics of these modules are shown first.
 FIRST = ["scores", "geometry", "probes"]
 
@@ -206,6 +208,21 @@ def list_metrics(*of: Of) -> list[Metric]:
     if not of:
         return every_metric
     return [metric for metric in every_metric if metric.of in of]
+
+
+def label_number(name: str) -> str:
+    """Returns the label of a number in tables of runs, for an axis.
+
+    Args:
+        name: As `ood/relative_mse`, which becomes `relative MSE, held out`.
+            Names of numbers that nobody declared stay as they are.
+    """
+    subset, _, metric_name = name.rpartition("/")
+    for metric in list_metrics():
+        if metric.name == metric_name:
+            words = SUBSET_WORDS.get(subset, subset)
+            return ", ".join(filter(None, [metric.axis, words]))
+    return name
 
 
 def list_leading(*of: Of) -> dict[str, str]:

@@ -24,7 +24,7 @@ import pandas as pd
 from tfcomp.config.errors import ConfigError
 from tfcomp.figures.curve_plots import draw_coverage
 from tfcomp.figures.exhibits import Exhibit, Plot, Width, fit_width
-from tfcomp.metrics.registry import find_limits
+from tfcomp.metrics.registry import find_limits, label_number
 from tfcomp.report.table_plots import (
     ERRORS,
     average_all,
@@ -307,8 +307,8 @@ def plot_coverage(
         return draw_coverage(
             table,
             seeds,
-            name,
-            name.endswith(ERRORS),
+            ylabel=label_number(name),
+            is_log=name.endswith(ERRORS),
         )
 
 

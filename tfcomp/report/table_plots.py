@@ -19,7 +19,7 @@ from tfcomp.figures.curve_plots import (
     merge_stages,
 )
 from tfcomp.figures.exhibits import Plot, Width, fit_width
-from tfcomp.metrics.registry import find_limits
+from tfcomp.metrics.registry import find_limits, label_number
 from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.seed_statistics import (
     Statistics,
@@ -176,7 +176,8 @@ def plot_curves(
 
     with fit_width(width):
         if over == "stage":
-            return draw_stage_panels(join_curves(curves, "stage"), ylabel=name)
+            table = join_curves(curves, "stage")
+            return draw_stage_panels(table, ylabel=label_number(name))
         log = []
         if name.endswith(ERRORS):
             log.append(name)
