@@ -69,10 +69,13 @@ def draw_maps(
     # The additions make room for color bar, axis names and titles.
     total_width = num_columns * (width + 0.5) + 1.2
     total_height = num_rows * (MAP_SIZE + 0.8) + 0.4
+    pad = 0.05
+    if num_rows > 1:  # titles keep clear of the axis names above them
+        pad = 0.14
     figure, grid = exhibits.make_panels(
         shape=(num_rows, num_columns),
         size=(total_width, total_height),
-        pad=0.14,
+        pad=pad,
     )
     panels = exhibits.keep_panels(grid, len(maps))
 
