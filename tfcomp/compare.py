@@ -58,6 +58,9 @@ def compare_runs(settings: dict[str, Any]) -> int:
         ConfigError: The runs have no such score, or the path has no name.
     """
     patterns = split_paths(settings["runs"])
+    if settings["tables"] and settings["output"]:
+        rule = "must be left out beside --tables, which writes no other table"
+        raise ConfigError("output", rule, settings["output"])
     if settings["tables"]:
         return _write_tables(patterns, settings["tables"])
     output = settings["output"].removesuffix(".csv").removesuffix(".md")

@@ -104,6 +104,7 @@ def test_command_writes_the_table(
         (["--scores=id"], "--scores"),
         (["--output=tables/"], "--output"),
         (["--output=.csv"], "--output"),
+        (["--output=scores", "--tables=tables"], "--output"),
     ],
 )
 def test_bad_input(

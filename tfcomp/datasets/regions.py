@@ -455,6 +455,7 @@ def _leave_axes(
     middle = sizes // 2
 
     def contains(values: Array) -> Array:
+        """Finds points where two groups or more are off their middle, [n]."""
         index = space.to_index(values)
         is_present = index >= 0
         is_off = is_present & (index != middle)
@@ -520,6 +521,7 @@ def make_uselis(
     sizes = sizes[columns]
 
     def contains(values: Array) -> Array:
+        """Finds points whose blocks lie too far apart to be trained, [n]."""
         index = space.to_index(values)
         index = index[:, columns]
         is_present = (index >= 0).all(axis=1)

@@ -45,6 +45,11 @@ MAX_MARKERS = 16  # of a line; more would hide it
 PANEL_WIDTH = 3.4
 STAGE_HEIGHT = 2.6
 ROW_HEIGHT = 0.30
+# Predictors without a network: their label and dashes.
+BASELINES = {
+    "additive": ("baseline: additive", "--"),
+    "nearest": ("baseline: nearest training image", ":"),
+}
 
 
 def join_curves(
@@ -174,9 +179,8 @@ def draw_coverage(
     first = points[points["line"] == lines[0]]
     # With a second name even a single line has a label in the legend.
     _draw_lines(axes, points, [*lines, ""], is_log)
-    for name, dashes in {"additive": "--", "nearest": ":"}.items():
+    for name, (label, dashes) in BASELINES.items():
         if first[name].notna().any():
-            label = f"{name}, without a network"
             axes.plot(first["x"], first[name], dashes, color="0.4", label=label)
 
     for number, (_, runs) in enumerate(seeds.groupby("label", sort=False)):

@@ -75,13 +75,12 @@ def draw_rows(
     )
     image_rows = zip(panels, stacks.values(), strict=True)
     for row, images in image_rows:
-        for axes, image in zip(row, images, strict=True):
-            _show_image(axes, image)
-            if mask is not None:
-                draw_outline(axes, mask, linewidth=1.2)
-            if first_row == "top":
-                axes.invert_yaxis()
-            axes.yaxis.set_visible(axes is row[0])
+        _show_row(
+            row,
+            images,
+            mask,
+            first_row,
+        )
     if positions is not None:
         points = np.asarray(positions)
         columns = zip(panels.T, points, strict=True)
@@ -101,11 +100,7 @@ def draw_rows(
             pad=TITLE_PAD,
         )
 
-    has_gaps = False
-    for images in stacks.values():
-        if not np.isfinite(images).all():
-            has_gaps = True
-    if has_gaps:
+    if not all(np.isfinite(images).all() for images in stacks.values()):
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
     table = partial(
@@ -115,6 +110,29 @@ def draw_rows(
         "pixel",
     )
     return exhibits.finish_figure(figure, title, table)
+
+
+def _show_row(
+    row: Sequence[Axes],
+    images: np.ndarray,
+    mask: ArrayLike | None,
+    first_row: str,
+) -> None:
+    """Shows a row of images [n, H, W, C]; the first one has a y axis.
+
+    Args:
+        row: The panels.
+        images: The images.
+        mask: As for `draw_rows`.
+        first_row: As for `draw_rows`.
+    """
+    for axes, image in zip(row, images, strict=True):
+        _show_image(axes, image)
+        if mask is not None:
+            draw_outline(axes, mask, linewidth=1.2)
+        if first_row == "top":
+            axes.invert_yaxis()
+        axes.yaxis.set_visible(axes is row[0])
 
 
 def _label_rows(

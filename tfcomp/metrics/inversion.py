@@ -214,11 +214,35 @@ def refine(
         if IMAGE in stages:
             return None
 
-    steps = []
-    for column in space.directions:
-        factor = space.factors[column]
-        steps.append(factor.step)
+    steps = [space.factors[column].step for column in space.directions]
     scale = np.array(steps)
+    _descend(
+        measure,
+        space,
+        points,
+        state,
+        scale,
+    )
+    condition = _compute_condition(state["metric"], scale)
+    return points, condition
+
+
+def _descend(
+    measure: StageFn,
+    space: FactorSpace,
+    points: Array,
+    state: Arrays,
+    scale: Array,
+) -> None:
+    """Takes Gauss-Newton steps, and halves those that do not lower the error.
+
+    Args:
+        measure: As `_trace` makes it.
+        space: The factors.
+        points: Factors [m, F], which are moved in place.
+        state: Error, slope and metric there, which are replaced in place.
+        scale: Steps of the ordered factors, [D].
+    """
     length = np.ones(len(points))
     for _ in range(MAX_STEPS):
         direction = _solve(state, scale)
@@ -241,9 +265,6 @@ def refine(
         for name, values in state.items():
             new_values = trial_state[name]
             values[better] = new_values[is_better]
-
-    condition = _compute_condition(state["metric"], scale)
-    return points, condition
 
 
 def _compute_condition(metric: Array, scale: Array) -> Array:

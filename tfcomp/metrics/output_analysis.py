@@ -355,6 +355,7 @@ class OutputAnalysis:
 
     @cached_property
     def border_distance(self) -> Array:
+        """Steps from each point to what was trained, [n]; inf if unknown."""
         space = self.dataset.space
         grid = self.splits.grid
         is_known = self.dataset.known

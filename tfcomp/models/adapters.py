@@ -155,6 +155,7 @@ class _Outside(keras.layers.Layer):
         factors: tf.Tensor,
     ) -> dict[str, tf.Tensor]:
         def compute(values: np.ndarray) -> list[np.ndarray]:
+            """Computes Jacobians in the order of the model's outputs."""
             assert self._slopes is not None
             slopes = self._slopes(values)
             arrays = []

@@ -285,6 +285,7 @@ def _open_signatures(
 
     # A signature does not keep the variables of its model: `owner` does.
     def call(factors: tf.Tensor, owner: Any = loaded) -> Outputs:
+        """Evaluates the signatures that give the image and the stages."""
         outputs: dict[str, Any] = {}
         if names:
             activations = activate(factors=factors)
@@ -306,6 +307,7 @@ def _call_numpy(
     """Wraps a function of arrays, to be called from within TensorFlow."""
 
     def evaluate(factors: np.ndarray) -> list[np.ndarray]:
+        """Evaluates the function; a ValueError names what it lacks."""
         num_rows = len(factors)
         outputs = function(factors)
         if not isinstance(outputs, Mapping):
@@ -322,6 +324,7 @@ def _call_numpy(
         return arrays
 
     def call(factors: tf.Tensor) -> Outputs:
+        """Evaluates the function, eagerly or as an operation of a graph."""
         if tf.executing_eagerly():
             array = factors.numpy()
             values = evaluate(array)
@@ -464,6 +467,8 @@ class TorchModule:
         outputs: dict[str, Any] = {}
 
         def keep(name: str) -> Callable:
+            """Makes a hook that keeps the first result of a layer."""
+
             def hook(_: Any, __: Any, result: Any) -> None:
                 if isinstance(result, Mapping):
                     result = list(result.values())

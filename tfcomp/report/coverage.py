@@ -111,34 +111,41 @@ def coverage_table(
 
     rows = []
     for line, group in collected.groupby("label", sort=False):
-        levels: dict[float, Values] = {}
-        places = []
-        for coverage, seeds in group.groupby("coverage"):
-            by_seed = seeds.groupby("seed")["value"].agg(average_all)
-            values = list_by_seed(by_seed)
-            levels[float(str(coverage))] = values
-            row = _average(values, limits)
-            for column in ("determined", "additive", "nearest"):
-                row[column] = average_all(seeds[column])
-            place = {
-                "line": line,
-                "coverage": coverage,
-                **row,
-            }
-            places.append(place)
-        answers = _find_answers(
-            levels,
-            limits,
-            bound,
-        )
-        determined = {p["coverage"]: p["determined"] == 1 for p in places}
+        levels, averages = _average_levels(group, limits)
+        answers = _find_answers(levels, limits, bound)
+        determined = {r["coverage"]: r["determined"] == 1 for r in averages}
         answers["all_determined"] = find_least(determined)
-        answers["answer"] = _describe(
-            answers,
-            levels,
-        )
-        rows += [{**row, **answers} for row in places]
+        answers["answer"] = _describe(answers, levels)
+        for row in averages:
+            rows.append({"line": line, **row, **answers})
     return pd.DataFrame(rows)
+
+
+def _average_levels(
+    group: DataFrame,
+    limits: Limits,
+) -> tuple[dict[float, Values], list[dict[str, Any]]]:
+    """Averages a line at each coverage.
+
+    Args:
+        group: A row for each run, with `coverage`, `seed`, `value`, the
+            share `determined` and the baselines.
+        limits: Range of the score.
+
+    Returns:
+        The scores by coverage and seed, and a row of means for each coverage.
+    """
+    levels: dict[float, Values] = {}
+    rows = []
+    for coverage, seeds in group.groupby("coverage"):
+        by_seed = seeds.groupby("seed")["value"].agg(average_all)
+        values = list_by_seed(by_seed)
+        levels[float(str(coverage))] = values
+        row = {"coverage": coverage, **_average(values, limits)}
+        for column in ("determined", "additive", "nearest"):
+            row[column] = average_all(seeds[column])
+        rows.append(row)
+    return levels, rows
 
 
 def _average(values: Values, limits: Limits) -> dict[str, Any]:
@@ -190,18 +197,12 @@ def _find_answers(
         for coverage, values in levels.items():
             taken = [values[seeds[i]] for i in sample if seeds[i] in values]
             resampled[coverage] = dict(enumerate(taken))
-        results.append(
-            find_least(
-                _compare(
-                    resampled,
-                    limits,
-                    bound,
-                )
-            )
-        )
+        met = _compare(resampled, limits, bound)
+        results.append(find_least(met))
 
+    beyond = np.nan_to_num(results, nan=np.inf)
     ends = np.quantile(
-        np.repeat(np.nan_to_num(results, nan=np.inf), repeats),
+        np.repeat(beyond, repeats),
         [0.025, 0.975],
         method="inverted_cdf",
     )
@@ -248,8 +249,10 @@ def _describe(
     if answers["enough"] > 0:
         text = f"enough from {answers['enough']:.3g}"
     if answers["enough_low"] < 1:
-        ends = f"{answers['enough_low']:.3g}, {answers['enough_high']:.3g}"
-        text += f" [{ends}]"
+        high = "beyond"
+        if answers["enough_high"] < 1:
+            high = f"{answers['enough_high']:.3g}"
+        text += f" [{answers['enough_low']:.3g}, {high}]"
     if answers["all_determined"] > 0:
         text += f", all determined from {answers['all_determined']:.3g}"
     return f"{text}, {min(map(len, levels.values()))} seeds"

@@ -327,6 +327,7 @@ def describe_course(
     """
 
     def describe(rows: Sequence[Row]) -> str:
+        """Compares the first stage with the last; empty without two."""
         filled = [row for row in rows if row[column] is not None]
         if len(filled) < 2:
             return ""
@@ -399,6 +400,7 @@ def register_section(
         )
 
     def add(function: Function) -> Function:
+        """Adds the section that the function fills."""
         section = Section(
             anchor=f"own_{name}",
             title=title or name,

@@ -158,6 +158,7 @@ def evaluate_encoder(
         return encode(table.draw_all(factors.astype(np.float32)))
 
     def look_up(factors: np.ndarray) -> Arrays:
+        """Returns mean layers of combinations; NaN where images are missing."""
         rows = table.find_points(factors)
         is_absent = rows[:, None] < 0
         means = {}
@@ -232,6 +233,7 @@ def _join_parts(encode: Encoder, decoder: Any, samples: int) -> Lookup:
         decode = Encoder(decoder, (), IMAGE)
 
     def read(images: np.ndarray) -> Arrays:
+        """Averages the layers of images over the calls of the encoder."""
         arrays = encode(images)
         for _ in range(1, samples):
             for key, values in encode(images).items():

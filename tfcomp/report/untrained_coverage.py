@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
+from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -150,15 +151,8 @@ def cover_embeddings(
     for region, seed in _list_splits(coverage, seeds):
         drawn = parse_region(add_seed(region, seed), space)
         is_ood = drawn.contains(table.points)
-        certificate = solvable.certify(
-            classes[~is_ood],
-            classes[is_ood],
-            1,
-        )
-        certified = None
-        if certificate is not None:
-            certified = float(certificate.certified.mean())
         mask = is_ood[table.rows]
+        facts = _describe_split(classes, is_ood)
         for name, values in layers.items():
             nearest = scores.rate_nearest(
                 values,
@@ -166,21 +160,17 @@ def cover_embeddings(
                 mask,
                 space,
             )
-            metrics: dict[str, Any] = {
-                "coverage": {
-                    "combinations": float(1 - is_ood.mean()),
-                },
-                "certificate": {
-                    "1": {"certified": certified},
-                },
-                "references": {"nearest_id": {"composed_ood": nearest}},
-            }
-            metrics |= additivity.measure_composition(
+            composition = additivity.measure_composition(
                 values,
                 index,
                 space.shape,
                 mask,
             )
+            metrics = {
+                **facts,
+                "references": {"nearest_id": {"composed_ood": nearest}},
+                **composition,
+            }
             _add_run(
                 runs,
                 metrics,
@@ -190,6 +180,27 @@ def cover_embeddings(
             )
     results = Results(runs)
     return results.runs, results.numbers
+
+
+def _describe_split(classes: Array, is_ood: Array) -> dict[str, Any]:
+    """Returns coverage and certificate of a split, as in `metrics.json`.
+
+    Args:
+        classes: Grid indices of the combinations, [n, F].
+        is_ood: Which of them are held out, [n].
+    """
+    certificate = solvable.certify(
+        classes[~is_ood],
+        classes[is_ood],
+        1,
+    )
+    certified = None
+    if certificate is not None:
+        certified = float(certificate.certified.mean())
+    return {
+        "coverage": {"combinations": float(1 - is_ood.mean())},
+        "certificate": {"1": {"certified": certified}},
+    }
 
 
 def _list_splits(coverage: str, num_seeds: int) -> Iterator[tuple[str, int]]:

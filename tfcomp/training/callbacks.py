@@ -167,6 +167,7 @@ class SaveState(keras.callbacks.Callback):
         self._last_save = time.monotonic()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
+        """Saves a checkpoint if one is due, and after the last epoch."""
         self._state.seconds.assign_add(logs["seconds"])
         done = epoch + 1
         waited = time.monotonic() - self._last_save
@@ -233,6 +234,7 @@ class PlateauSchedule(keras.callbacks.Callback):
         self.state = tf.train.Checkpoint(best=self._best, waited=self._waited)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
+        """Halves the learning rate when the loss has waited long enough."""
         loss = logs["loss"]
         best = float(self._best.numpy())
         threshold = best * (1.0 - THRESHOLD)

@@ -160,6 +160,7 @@ def make_endpoints(
     width = model.inputs[0].shape[-1]
 
     def check(factors: tf.Tensor) -> tf.Tensor:
+        """Returns factors [n, F]; an error in the graph for other shapes."""
         num_columns = tf.shape(factors)[1]
         rule = tf.debugging.assert_equal(
             num_columns,

@@ -159,6 +159,8 @@ class TrainModel(keras.Model):
             epoch: tf.Tensor,
             losses: tf.TensorArray,
         ) -> tuple[tf.Tensor, tf.TensorArray]:
+            """Trains all steps of an epoch, and adds its mean loss."""
+
             def step(number: tf.Tensor) -> tuple[tf.Tensor]:
                 batch = rows[epoch, number]
                 batch_factors = tf.gather(factors, batch)
