@@ -32,8 +32,8 @@ from tfcomp.config.run_config import (
 )
 from tfcomp.config.run_flags import parse_config  # noqa: E402
 from tfcomp.datasets import make_dataset  # noqa: E402
-from tfcomp.datasets.batches import make_batches  # noqa: E402
 from tfcomp.training.callbacks import EpochTimer  # noqa: E402
+from tfcomp.training.fit import make_batches  # noqa: E402
 from tfcomp.training.prepared_models import (
     make_strategy,  # noqa: E402
     make_training_model,  # noqa: E402

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.profile import PROFILE_FLAGS, load_profile
-from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command
 from tfcomp.storage.files import check_folder, make_folder, write_whole
 
 FLAGS = {

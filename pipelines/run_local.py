@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.profile import PROFILE_FLAGS, Profile, load_profile, make_works
-from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import RunError, explain_failure
-from tfcomp.config.process import quiet_startup
+from tfcomp.config.process import exit_on_user_error, quiet_startup
+from tfcomp.config.run_flags import Command
 from tfcomp.storage.files import (
     check_folder,
     lock_folder,
     make_folder,
     read_json,
 )
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions
 
 TRAINING = ("example_gen", "example_validator", "trainer")
 RELEASE = ("evaluator", "infra_validator", "pusher")

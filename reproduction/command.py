@@ -19,11 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from reproduction.plans import PLANS, describe_plan, list_works, run_all
-from tfcomp.config import command
-from tfcomp.config.run_flags import define_settings, make_flags
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import (
+    HELP,
+    Command,
+    define_settings,
+    format_help,
+    make_flags,
+)
 from tfcomp.config.settings import split_names
 from tfcomp.storage.files import check_folder
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions
 
 PACK_FLAGS = {
     "runs": ("", "Sweeps and studies, or folders of them; patterns with *."),
@@ -40,7 +46,7 @@ PLAN_FLAGS = {
 def run(name: str) -> None:
     """Runs the command `python -m reproduction.<name>` and exits."""
     action = functools.partial(main, name)
-    command.exit_on_user_error(action)
+    exit_on_user_error(action)
 
 
 def main(name: str, argv: list[str]) -> int:
@@ -59,18 +65,18 @@ def main(name: str, argv: list[str]) -> int:
         flags.add(flag)
 
     if "pack" in flags:
-        pack = command.Command(__doc__, PACK_FLAGS, _pack)
+        pack = Command(__doc__, PACK_FLAGS, _pack)
         return pack(program)
     if flags & {"plan", "run"}:
         fields = SchedulerOptions.list_settings()
         plan_flags = make_flags(PLAN_FLAGS)
         values = define_settings(fields, plan_flags)
         action = functools.partial(_follow_plan, name=name)
-        follow = command.Command(__doc__, lambda: values, action)
+        follow = Command(__doc__, lambda: values, action)
         return follow(program)
 
     status = _judge(name, program)
-    if command.HELP & set(arguments):
+    if HELP & set(arguments):
         _print_help("With --plan or --run, and those of workers:", PLAN_FLAGS)
         _print_help("With --pack, in place of these:", PACK_FLAGS)
     return status
@@ -78,7 +84,7 @@ def main(name: str, argv: list[str]) -> int:
 
 def _print_help(title: str, table: dict[str, Any]) -> None:
     flags = make_flags(table)
-    text = command.format_help(title, {"Flags": list(flags)}, flags)
+    text = format_help(title, {"Flags": list(flags)}, flags)
     print(f"\n{text}")
 
 

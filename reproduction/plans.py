@@ -9,7 +9,7 @@ from reproduction.thresholds import command as thresholds
 from tfcomp.config.run_flags import SUFFIX, parse_flags
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.sweeps import sweep_run
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Workload, run_missing
 
 # Names of the flagfiles of a study's runs; patterns match shipped ones.

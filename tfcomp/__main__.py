@@ -3,8 +3,9 @@
 import importlib
 
 from tfcomp import __version__
-from tfcomp.config import command
 from tfcomp.config.errors import RunError, suggest
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import HELP
 
 COMMANDS = {
     "train": "Trains one decoder: `tfcomp train donut`.",
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
     if name == "--version":
         print(f"tfcomp {__version__}")
         return 0
-    if name in command.HELP:
+    if name in HELP:
         for entry, purpose in COMMANDS.items():
             print(f"tfcomp {entry:14}{purpose}")
         print("\nTry first: tfcomp train smoke")
@@ -44,7 +45,7 @@ def main(argv: list[str]) -> int:
 
 def run() -> None:
     """The entry point of the installed command."""
-    command.exit_on_user_error(main)
+    exit_on_user_error(main)
 
 
 if __name__ == "__main__":

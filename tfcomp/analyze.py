@@ -17,11 +17,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
-from tfcomp.config.process import start_tensorflow
+from tfcomp.config.process import exit_on_user_error, start_tensorflow
 from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names, split_paths
 from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.metrics.registry import is_measured

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tfcomp
-from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, suggest
+from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names, split_paths
 from tfcomp.metrics.registry import adopt_metrics, find_limits
 from tfcomp.statistics import seed_statistics

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import start_tensorflow
+from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.table_readers import read_embeddings

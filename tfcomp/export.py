@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins
 from tfcomp.config.process import start_tensorflow
+from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names
 from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.storage.files import check_folder, write_text
@@ -48,7 +48,7 @@ def export_formats(settings: dict[str, Any]) -> int:
 
     with start_tensorflow():
         from tfcomp.models.loading import load_run
-        from tfcomp.training.methods import describe_methods
+        from tfcomp.training.export import describe_methods
 
         run = load_run(path)
         for name in names:

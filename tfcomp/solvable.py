@@ -17,12 +17,11 @@ from typing import Any
 
 from absl import flags
 
-from tfcomp.config.command import Command
 from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.process import quiet_startup
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import define_run_flags, make_flags
+from tfcomp.config.run_flags import Command, define_run_flags, make_flags
 from tfcomp.datasets import Dataset, make_dataset, notes, solvable
 from tfcomp.report.verbalize import describe_baselines
 
@@ -66,7 +65,7 @@ def solve(settings: dict[str, Any]) -> int:
         print(json.dumps(content, indent=2, allow_nan=False))
         return 0
 
-    for line in notes.list_notes(dataset):
+    for line in dataset.list_notes():
         print(line)
     splits = dataset.splits
     print(

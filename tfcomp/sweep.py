@@ -28,13 +28,13 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import RunError
-from tfcomp.config.run_flags import parse_flags
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command, parse_flags
 from tfcomp.metrics.registry import list_leading
 from tfcomp.storage.files import check_run_folders, list_versions, read_csv
 from tfcomp.sweeps.grid import Trial
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep, run_missing
 from tfcomp.train import format_arguments
 

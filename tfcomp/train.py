@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from absl import flags
 
 import tfcomp
-from tfcomp.config.command import Command, exit_on_user_error
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.process import start_tensorflow
+from tfcomp.config.process import exit_on_user_error, start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import (
     TYPED,
+    Command,
     define_run_flags,
     make_flags,
     parse_config,
@@ -113,7 +113,8 @@ def write_examples(config: RunConfig) -> int:
     """
     check_folder("examples_dir", config.data.examples_dir)
     dataset = check_config(config)
-    notes.print_notes(dataset)
+    for note in dataset.list_notes():
+        print(note)
     with start_tensorflow():
         from tfcomp.datasets.materialized import materialize
     folder = materialize(config, config.data.examples_dir, dataset)
@@ -196,7 +197,8 @@ def check_run(config: RunConfig) -> Dataset:
     """
     check_run_folders(config.to_flags())
     dataset = check_config(config)
-    notes.print_notes(dataset)
+    for note in dataset.list_notes():
+        print(note)
     return dataset
 
 

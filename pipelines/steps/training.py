@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.profile import Profile, make_works
 from pipelines.steps import place, run_step
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep
 
 if TYPE_CHECKING:

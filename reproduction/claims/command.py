@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduction.claims.page import PAGE, write_report
-from tfcomp.config.command import Command
+from tfcomp.config.run_flags import Command
 from tfcomp.storage.files import check_folder
 
 FLAGS = {

@@ -10,8 +10,8 @@ add it to one (docs/decoders.md).
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names
 from tfcomp.storage.files import (
     check_folder,

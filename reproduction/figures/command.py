@@ -24,9 +24,9 @@ from reproduction.figures.paper_figure import (
     read_figures,
     select_runs,
 )
-from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import quiet_startup
+from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names
 from tfcomp.storage.files import (
     check_folder,

@@ -27,19 +27,19 @@ import numpy as np
 from absl import flags
 
 from tfcomp.config import run_flags
-from tfcomp.config.command import Command
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.hashes import compute_code_version, hash_modules
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import LARGEST, setting, split_names
 from tfcomp.datasets import make_dataset
 from tfcomp.models.registry import check_config
 from tfcomp.storage import files
 from tfcomp.storage.files import check_run_folders
 from tfcomp.sweeps.grid import MAX_SEEDS, SeedSettings, compute_hash
-from tfcomp.sweeps.scheduler_options import SchedulerOptions, is_here
+from tfcomp.sweeps.pool import SchedulerOptions, is_here
 from tfcomp.sweeps.sweep_run import Workload, run_missing
 from tfcomp.sweeps.worker_task import TaskFunction
 

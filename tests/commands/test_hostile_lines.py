@@ -184,7 +184,7 @@ def make_files(folder: Path) -> None:
 
 def answer(line: list[str], folder: Path) -> dict[str, object]:
     """Runs one line, and removes what it wrote."""
-    from tfcomp.config.command import exit_on_user_error
+    from tfcomp.config.process import exit_on_user_error
 
     before = set(folder.rglob("*"))
     sys.argv = line

@@ -17,8 +17,7 @@ from reproduction.thresholds import command as threshold
 from tfcomp import __main__ as tfcomp
 from tfcomp import __version__, solvable, sweep, train
 from tfcomp.config import errors
-from tfcomp.config.command import Command
-from tfcomp.config.run_flags import expand_flagfiles
+from tfcomp.config.run_flags import Command, expand_flagfiles
 from tfcomp.datasets import DATASETS
 from tfcomp.models import ENCODINGS, MODELS
 
@@ -31,7 +30,8 @@ TABLE = {
 # Prints, waits for a line, prints again.
 TALK = """
 import sys
-from tfcomp.config.command import Command, exit_on_user_error
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command
 def talk(settings):
     print('first', flush=True)
     sys.stdin.readline()
@@ -260,7 +260,8 @@ SWALLOW = {
 }
 STOPPED = """
 import gc, sys, time
-from tfcomp.config.command import Command, exit_on_user_error
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command
 gc.disable()
 def wait(seconds):
     print("first", flush=True)
@@ -337,7 +338,8 @@ def test_nohup_keeps_a_command_alive(talk_hung_up: subprocess.Popen) -> None:
 def test_streams_that_a_shell_has_closed(closed: str, tmp_path: Path) -> None:
     work = """
 import sys
-from tfcomp.config.command import Command, exit_on_user_error
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command
 from tfcomp.config.process import quiet_startup
 def work(settings):
     print('out')

@@ -36,7 +36,8 @@ def test_folder_is_private_and_removed(place: Path) -> None:
 # A command that draws.
 DRAW = """
 import sys
-from tfcomp.config.command import Command, exit_on_user_error
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command
 def draw(settings):
     from matplotlib.figure import Figure
     Figure().savefig(sys.argv[1])

@@ -86,7 +86,7 @@ BAD_FLAGS = {
 
 CALL_MAIN = f"""
 import contextlib, io, json, os, sys
-from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.process import exit_on_user_error
 from tfcomp.train import main
 
 answers = []

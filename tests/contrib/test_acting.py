@@ -12,14 +12,14 @@ from pytest import approx
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.contrib.acting import canvas, first_poses
-from tfcomp.contrib.acting.transforms import RATES, SHRINK, FactorTransforms
+from tfcomp.contrib.acting import acting_layers, first_poses
+from tfcomp.contrib.acting.acting_layers import RATES, SHRINK, FactorTransforms
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.batches import make_batches
 from tfcomp.models import MODELS
 from tfcomp.models.registry import check_config
 from tfcomp.models.stages import list_stages
 from tfcomp.train import run_training
+from tfcomp.training.fit import make_batches
 from tfcomp.training.monitor import measure_factors
 from tfcomp.training.prepared_models import compile_model
 
@@ -46,14 +46,14 @@ def read_slowly(logits: np.ndarray, x: float, y: float) -> float:
     row = (y + 1) / 2 * places[-1]
     right = np.maximum(0, 1 - np.abs(column - places))
     down = np.maximum(0, 1 - np.abs(row - places))
-    return canvas.EMPTY + down @ (logits - canvas.EMPTY) @ right
+    return acting_layers.EMPTY + down @ (logits - acting_layers.EMPTY) @ right
 
 
 def test_interpolation(rng: np.random.Generator) -> None:
     logits = rng.normal(size=(2, 5, 5)).astype(np.float32)
     x, y = rng.uniform(-1.6, 1.6, (2, 2, 40)).astype(np.float32)
 
-    samples = canvas.sample(logits, x, y).numpy()
+    samples = acting_layers.sample(logits, x, y).numpy()
 
     for n, place in np.ndindex(2, 40):
         expected = read_slowly(logits[n], x[n, place], y[n, place])
@@ -66,7 +66,7 @@ def render_arrow(**pose: float) -> np.ndarray:
     logits[0, 6:10, 8:] = 12.0
     numbers = [pose.get(term, 0.0) for term in first_poses.POSE]
     poses = np.array([numbers], np.float32)
-    (share,) = canvas.render_shares(
+    (share,) = acting_layers.render_shares(
         poses,
         canvas=logits,
         shape=(16, 16),
@@ -109,7 +109,7 @@ def test_what_is_in_front_covers_what_is_behind() -> None:
     shares[0, 0, 0] = 1.0, 0.0, 0.5
     colors = np.array([0.7, 0.9], np.float32)
 
-    image = canvas.compose(
+    image = acting_layers.compose(
         shares,
         colors=colors.reshape(1, 2, 1),
         background=[0.2],
@@ -123,8 +123,8 @@ def test_blur_keeps_the_sum_and_none_is_the_image() -> None:
     image = np.zeros((1, 24, 20, 2), np.float32)
     image[0, 12, 10] = 1.0, 3.0
 
-    wide = canvas.blur(image, 2.0).numpy()
-    sharp = canvas.blur(image, -1.0)
+    wide = acting_layers.blur(image, 2.0).numpy()
+    sharp = acting_layers.blur(image, -1.0)
 
     sums = wide.sum(axis=(1, 2))
     assert_allclose(sums, [[1, 3]], rtol=1e-3)

@@ -18,7 +18,7 @@ import tfcomp
 from tests.datasets.own_tables import load
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.hashes import hash_data
-from tfcomp.datasets import pictures, table_readers
+from tfcomp.datasets import table_columns, table_readers
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import read_table
@@ -404,8 +404,8 @@ def test_scaling_is_a_mean_of_what_a_pixel_covers() -> None:
     halves[:, 8:] = color
     even = np.full((5, 7), 40_000, np.uint16)
 
-    small = pictures.scale_image(halves, 4)
-    wide = pictures.scale_image(even, 16)
+    small = table_columns.scale_image(halves, 4)
+    wide = table_columns.scale_image(even, 16)
 
     assert small.shape == (4, 4, 3)
     assert_array_equal(small[:, 0], 0)
@@ -454,9 +454,9 @@ def test_large_images_are_mapped_to_a_file(
     """They have the bits of images in memory."""
     path = write(tmp_path, FRAME)
     expected = read_table(str(path), image_size=size)
-    monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(table_columns, "MAX_IN_MEMORY", 100)
     monkeypatch.setattr(table_readers, "MAX_IN_MEMORY", 100)
-    monkeypatch.setattr(pictures, "PART", 10)
+    monkeypatch.setattr(table_columns, "PART", 10)
 
     table = read_table(str(path), image_size=size)
 
@@ -471,7 +471,7 @@ def test_a_full_disk_leaves_images_in_memory(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pictures, "MAX_IN_MEMORY", 100)
+    monkeypatch.setattr(table_columns, "MAX_IN_MEMORY", 100)
     path = write_parquet(tmp_path, FRAME)
     usage = shutil.disk_usage(tmp_path)._replace(free=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)

@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.datasets.coverage import add_seed, list_regions
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import certify
+from tfcomp.datasets.splits import add_seed, list_regions
 
 SPACE = make_pixel_space(8)
 

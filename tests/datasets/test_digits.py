@@ -11,8 +11,7 @@ import tensorflow_datasets as tfds
 import tfcomp
 from tests.datasets.own_tables import make_data
 from tfcomp.config.errors import RunError
-from tfcomp.datasets.digits import draw_stand_in, load_digit
-from tfcomp.datasets.notes import list_notes
+from tfcomp.datasets.synthetic import draw_stand_in, load_digit
 
 STAND_IN = "rotated_mnist --digit_source=stand_in"
 
@@ -53,8 +52,8 @@ def test_stand_ins_are_ten_digits_and_say_so() -> None:
     assert not digits[:, :4].any()
     assert not digits[:, :, :4].any()
 
-    assert "not MNIST" in str(list_notes(make_data(STAND_IN)))
-    assert "MNIST" not in str(list_notes(make_data("rotated_mnist")))
+    assert "not MNIST" in str(make_data(STAND_IN).list_notes())
+    assert "MNIST" not in str(make_data("rotated_mnist").list_notes())
 
 
 def test_first_four(mnist_dir: Path) -> None:

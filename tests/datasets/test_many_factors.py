@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 import tfcomp
 from tests.datasets.own_tables import make_space, make_table
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import grid_maps, notes, solvable
+from tfcomp.datasets import grid_maps, solvable
 from tfcomp.datasets.tables import make_table_dataset
-from tfcomp.metrics.kernel_regression import fit_kernels
+from tfcomp.metrics.interpolation import fit_kernels
 from tfcomp.representations.scores import measure_layers
 
 
@@ -49,7 +49,7 @@ def test_images_and_splits_of_many_binary_factors(num_factors: int) -> None:
     assert_array_equal(dataset.splits.is_ood, held_out)
     assert dataset.planes == []
     assert dataset.known is None
-    assert "combinations exist" in notes.describe_sample(dataset)
+    assert "combinations exist" in dataset.list_notes()[0]
 
 
 SIZES = (3, 4, 2, 5)

@@ -14,12 +14,12 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.config.settings import OwnSettings
 from tfcomp.datasets import Dataset, make_dataset, materialized
-from tfcomp.datasets.batches import make_batches
 from tfcomp.datasets.materialized import (
     attach_examples,
     load_split,
     materialize,
 )
+from tfcomp.training.fit import make_batches
 
 LINES = {
     "grid": "smoke --region=corner:7",

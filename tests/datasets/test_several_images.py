@@ -12,7 +12,6 @@ import tfcomp
 from tests.datasets.own_tables import make_data, write_own
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.batches import make_batches, make_row_batches
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.solvable import (
     certify,
@@ -22,6 +21,7 @@ from tfcomp.datasets.solvable import (
 from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.views import make_map
 from tfcomp.metrics.references import list_ignorant, score_certified
+from tfcomp.training.fit import make_batches, make_row_batches
 
 RNG = np.random.default_rng(0)
 GRID = np.array([*itertools.product(range(2), range(3), range(4))])

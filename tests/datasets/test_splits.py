@@ -8,7 +8,7 @@ from tests.datasets.own_tables import make_data
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, make_dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
-from tfcomp.datasets.notes import count_held_out, describe_factors, list_notes
+from tfcomp.datasets.notes import count_held_out, describe_factors
 from tfcomp.datasets.regions import parse_region
 
 REGIONS = "square:3-8 corner:7 corner:11 box:x:3-8,y:0-4 box:y:2-4 cross:5-6"
@@ -90,8 +90,8 @@ def test_invariants_of_every_table(
 
 def test_a_note_blames_no_region_for_few_training_images() -> None:
     line = "--grid_size=12 --region=square:4-8"
-    assert list_notes(make_data(line)) == []
-    (note,) = list_notes(make_data(line, "--num_train=4"))
+    assert make_data(line).list_notes() == []
+    (note,) = make_data(line, "--num_train=4").list_notes()
     assert "training lacks values of x and y" in note
 
 
@@ -130,7 +130,7 @@ def test_a_control_trains_on_the_region(flags: str) -> None:
     inside = train[dataset.region.contains(train)]
     assert len(as_rows(inside)) == 16
     assert dataset.splits.is_ood.sum() == 16  # scored as if held out
-    assert "--train_all" in str(list_notes(dataset))
+    assert "--train_all" in str(dataset.list_notes())
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from tests.datasets.own_tables import (
 )
 from tfcomp.config.errors import RunError
 from tfcomp.config.hashes import hash_data
-from tfcomp.datasets.notes import list_notes
 from tfcomp.datasets.regions import parse_region
 from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import (
@@ -414,7 +413,7 @@ def test_samples_have_both_sides(share: float, tmp_path: Path) -> None:
     assert_array_equal(splits.is_ood, held_out)
     places = dataset.space.to_place(splits.grid)
     assert np.all(np.diff(places) > 0)
-    assert "8 of the 24" in list_notes(dataset)[0]
+    assert "8 of the 24" in dataset.list_notes()[0]
 
     complete = load(path, region, "--eval_points=24").splits
     assert complete.is_complete

@@ -21,7 +21,7 @@ from tfcomp.config.run_flags import (
     parse_flags,
 )
 from tfcomp.sweeps.grid import parse_grid
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions
 
 BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(

@@ -10,7 +10,7 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager, get_data_path
 from matplotlib.figure import Figure
 
-from tfcomp.figures import exhibits, fonts
+from tfcomp.figures import exhibits
 from tfcomp.figures.curve_plots import draw_curves
 
 FAMILY = "Two Letters"
@@ -46,8 +46,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = get_data_path()
     others = [e for e in manager.ttflist if str(e.fname).startswith(shipped)]
     monkeypatch.setattr(manager, "ttflist", others)
-    fonts.find_family.cache_clear()
-    fonts.say_boxes.cache_clear()
+    exhibits.find_family.cache_clear()
+    exhibits.say_boxes.cache_clear()
     write_font(tmp_path / "letters.ttf", "形状")
     manager.addfont(tmp_path / "letters.ttf")
 

@@ -10,13 +10,13 @@ from sklearn.model_selection import KFold, cross_val_predict
 from tests.metrics.planted import hold_out, make_grid
 from tfcomp.metrics import probes
 from tfcomp.metrics.features import (
-    Scores,
     compute_effective_rank,
     compute_participation,
     compute_rows,
     normalize_rows,
 )
 from tfcomp.metrics.probes import NO_SCORES, probe_rows
+from tfcomp.metrics.registry import Scores
 
 TARGETS = make_grid(14, 14)
 IS_OOD = hold_out(TARGETS, 4, 9)

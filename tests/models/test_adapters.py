@@ -245,7 +245,7 @@ def test_exact_jacobians_have_the_order_of_the_pixels(monkeypatch, rng) -> None:
         return {"image": np.tile(slopes.T, (len(factors), 1, 1))}
 
     opened = ([], call, differentiate)
-    monkeypatch.setattr(adapters.open_models, "open_model", lambda *_: opened)
+    monkeypatch.setattr(adapters, "open_model", lambda *_: opened)
     result = tfcomp.evaluate(call, table)
     origin = np.zeros((1, 2), "f4")
 

@@ -20,8 +20,7 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.figures import image_files
 from tfcomp.figures.image_files import read_outputs, write_outputs
-from tfcomp.models.loading import hash_weights, load_run
-from tfcomp.models.open_models import open_model
+from tfcomp.models.loading import hash_weights, load_run, open_model
 from tfcomp.models.registry import check_config
 from tfcomp.storage import run_folder
 from tfcomp.storage.run_folder import check_run, is_finished

@@ -11,7 +11,7 @@ from tests.datasets.own_tables import CLASSES, IMAGES
 from tfcomp.datasets.factor_table import FactorTable
 
 torch = pytest.importorskip("torch")
-from tfcomp.models.open_models import TorchModule  # noqa: E402
+from tfcomp.models.loading import TorchModule  # noqa: E402
 
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
 

@@ -12,7 +12,7 @@ from typing import IO
 from tests.sweeps import fake_trial
 from tfcomp import sweep
 from tfcomp.config import run_flags
-from tfcomp.config.command import exit_on_user_error
+from tfcomp.config.process import exit_on_user_error
 from tfcomp.config.run_config import RunConfig
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep

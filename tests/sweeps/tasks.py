@@ -16,12 +16,10 @@ from distributed import utils_comm, worker, worker_state_machine
 from distributed.comm import core
 
 from tests.sweeps import tasks
-from tfcomp.config.command import exit_on_user_error
 from tfcomp.config.errors import RunError
-from tfcomp.config.process import check_stop
+from tfcomp.config.process import check_stop, exit_on_user_error
 from tfcomp.models import MODELS
-from tfcomp.sweeps.pool import open_pool
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions, open_pool
 from tfcomp.sweeps.worker_task import Task
 
 

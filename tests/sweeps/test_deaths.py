@@ -14,8 +14,7 @@ from distributed import KilledWorker
 
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task
-from tfcomp.sweeps.pool import MAX_DEATHS, Pool
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import MAX_DEATHS, Pool, SchedulerOptions
 from tfcomp.sweeps.worker_task import Task
 
 

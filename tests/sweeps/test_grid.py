@@ -12,7 +12,7 @@ from tfcomp.config.run_flags import (
     list_flagfiles,
     parse_flags,
 )
-from tfcomp.sweeps import grid, scheduler_options
+from tfcomp.sweeps import grid, pool
 from tfcomp.sweeps.grid import (
     Trial,
     make_label,
@@ -199,4 +199,4 @@ def test_gpus_that_the_environment_allows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert scheduler_options.list_gpus() == expected
+    assert pool.list_gpus() == expected

@@ -17,8 +17,12 @@ from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.sweeps import pool as pool_module
-from tfcomp.sweeps.pool import describe_job, import_slurm, open_pool
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import (
+    SchedulerOptions,
+    describe_job,
+    import_slurm,
+    open_pool,
+)
 
 Wait = Callable[[Callable[[], object]], None]
 IsRunning = Callable[[int], bool]

@@ -7,7 +7,7 @@ import pytest
 
 from tfcomp.sweeps import sweep_page
 from tfcomp.sweeps.grid import SweepSettings
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep, run_missing
 
 

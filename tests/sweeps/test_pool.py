@@ -15,9 +15,8 @@ from distributed import Client, LocalCluster
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.config.errors import ConfigError
-from tfcomp.sweeps import scheduler_options
-from tfcomp.sweeps.pool import Outcome, Pool, open_pool
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps import pool as pool_module
+from tfcomp.sweeps.pool import Outcome, Pool, SchedulerOptions, open_pool
 from tfcomp.sweeps.worker_task import Task
 
 PATIENCE = 200  # seconds, for a machine that is busy
@@ -32,7 +31,7 @@ def pool() -> Iterator[Pool]:
 
 
 def test_more_trials_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: ["0"])
+    monkeypatch.setattr(pool_module, "list_gpus", lambda: ["0"])
     with pytest.raises(ConfigError, match="--workers"):
         with open_pool(SchedulerOptions(workers=2)):
             pass

@@ -10,9 +10,7 @@ import pytest
 from tests.sweeps import tasks
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp.sweeps import pool as pool_module
-from tfcomp.sweeps import scheduler_options
-from tfcomp.sweeps.pool import Pool, open_pool
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import Pool, SchedulerOptions, open_pool
 from tfcomp.sweeps.worker_task import Task
 
 PLUGIN = """
@@ -61,7 +59,7 @@ def test_a_failure_has_a_reason_and_costs_one_process(
 
 def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
     """One trial runs on each GPU, or several that share its memory."""
-    monkeypatch.setattr(scheduler_options, "list_gpus", lambda: [*"464"])
+    monkeypatch.setattr(pool_module, "list_gpus", lambda: [*"464"])
     names = (
         "CUDA_VISIBLE_DEVICES",
         "TF_FORCE_GPU_ALLOW_GROWTH",

@@ -18,10 +18,10 @@ from tests.training.test_resume import check_equal
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import make_training_table
 from tfcomp.models import MODELS, forced_rendering
 from tfcomp.models.forced_rendering import LowRankEmbedding
 from tfcomp.training import fit as fitting
+from tfcomp.training.fit import make_training_table
 from tfcomp.training.prepared_models import (
     make_strategy,
     make_training_model,

@@ -8,7 +8,7 @@ import pytest
 from tests.datasets.own_tables import make_data
 from tfcomp.config.run_flags import parse_config
 from tfcomp.models.registry import MODELS
-from tfcomp.training.methods import describe_methods
+from tfcomp.training.export import describe_methods
 
 
 def describe(*arguments: str) -> tuple[str, keras.Model]:

@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.training.two_replicas import SMOKE
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import make_batches
-from tfcomp.training.fit import give_to_devices
+from tfcomp.training.fit import give_to_devices, make_batches
 from tfcomp.training.prepared_models import make_strategy
 
 SCRIPT = Path(__file__).with_name("two_replicas.py")

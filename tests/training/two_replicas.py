@@ -21,12 +21,12 @@ with start_tensorflow():
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.datasets.batches import make_batches
 from tfcomp.models.forced_rendering import (
     EntropyRegularizer,
     LowRankEmbedding,
     VarianceRegularizer,
 )
+from tfcomp.training.fit import make_batches
 from tfcomp.training.prepared_models import make_strategy, make_training_model
 
 SMOKE = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")

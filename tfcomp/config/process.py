@@ -1,8 +1,13 @@
-"""This process: its machine, requests to stop it, and its start of TensorFlow.
+"""This process: its machine, its start of TensorFlow, and its end.
 
 TensorFlow is started quickly, and its chatter is kept off the terminal. The C++
 runtime writes to file descriptor 2 before its own log level is in force, so the
 descriptor itself is held back for as long as that takes.
+
+SIGTERM and SIGHUP end a command, however often Python loses the request: an
+exception that a handler raises is swallowed in callbacks of the garbage
+collector, in `__del__`, and by a library's `except:`. It is therefore raised
+again until it has left the command.
 """
 
 import contextlib
@@ -10,11 +15,14 @@ import ctypes
 import functools
 import gc
 import importlib
+import io
 import logging
 import os
+import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +41,10 @@ NEEDLESS = ("matplotlib", "pandas", "sklearn")
 PREFIX = "tfcomp-"
 IsStopped = Callable[[], bool]
 _checks: list[IsStopped] = []
+SHELL = 128  # shells add the number of a signal to it
+REPEAT_SECONDS = 0.05  # until the exception is raised again
+# `timeout` tells the process and then its group: two signals, one request.
+SAME_REQUEST_SECONDS = 1.0
 
 
 def count_cores() -> int:
@@ -212,3 +224,131 @@ def show_progress(
         disable=not is_main,  # two bars would be written over each other
         **options,
     )
+
+
+def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
+    """Calls `main(sys.argv)` and exits with its status, as shells number it."""
+    _open_missing_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # tests replace them
+            stream.reconfigure(errors="backslashreplace")
+
+    line = ""
+    status: Any = 0
+    try:
+        with end_on_signals():
+            status = main(sys.argv)
+            sys.stdout.flush()
+    except Terminated as end:
+        status = end.code
+    except KeyboardInterrupt:
+        line = "interrupted"
+        status = 130
+    except BrokenPipeError:  # the reader has ended, as in `| head`
+        status = 141
+    except Exception as error:
+        explained = explain_failure(error)
+        if explained is None:
+            raise
+        message, status = explained
+        line = f"error: {message}"
+
+    try:
+        sys.stdout.flush()
+    except OSError:  # Python would try once more at its end, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if line:
+        print(line, file=sys.stderr, flush=True)
+    sys.exit(status)
+
+
+def _open_missing_streams() -> None:
+    """Opens what a shell has closed (`2>&-`), for which Python has None."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        if getattr(sys, name) is None:  # the file gets the free number
+            stream = open(os.devnull, mode, encoding="utf-8")
+            setattr(sys, name, stream)
+
+
+class Terminated(SystemExit):
+    """SIGTERM or SIGHUP: files and folders are closed on the way out.
+
+    Args:
+        number: The signal; `code` is the status that shells give it.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(SHELL + number)
+
+
+@contextlib.contextmanager
+def end_on_signals() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP leave a block by `Terminated`; later ones kill.
+
+    `nohup` lets a command ignore SIGHUP, which stays.
+
+    Raises:
+        Terminated: A signal came, even if a library turned the exception into
+            one of its own.
+    """
+    request = _Request()
+    signal.signal(signal.SIGTERM, request.receive)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, request.receive)
+    try:
+        yield
+    except BaseException as error:
+        if request.time is None:
+            raise
+        raise Terminated(request.number) from error
+    finally:
+        request.finish()
+
+
+class _Request:
+    """The request to end, from the first signal until the block is left."""
+
+    def __init__(self) -> None:
+        self.time: float | None = None
+        self.number = int(signal.SIGTERM)
+        self._is_finished = False
+
+    def receive(self, number: int, _: object) -> None:
+        """Handles a signal."""
+        now = time.monotonic()
+        if self.time is None and not self._is_finished:
+            self.time = now
+            self.number = number
+            # Exceptions that are swallowed are printed; this one is repeated.
+            sys.unraisablehook = _print_nothing
+            signal.signal(signal.SIGALRM, self._repeat)
+            signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS, REPEAT_SECONDS)
+            raise Terminated(number)
+
+        if self.time is None or now - self.time > SAME_REQUEST_SECONDS:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    def finish(self) -> None:
+        """Stops the repetition; what the process does now is its end."""
+        self._is_finished = True
+        if self.time is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _repeat(self, *_: object) -> None:
+        if not (self._is_finished or _is_unwinding()):
+            raise Terminated(self.number)
+
+
+def _is_unwinding() -> bool:
+    """Checks whether `finally` blocks or `except` clauses are at work."""
+    error = sys.exc_info()[1]
+    while error is not None:
+        if isinstance(error, Terminated):
+            return True
+        error = error.__context__
+    return False
+
+
+def _print_nothing(_: object) -> None:
+    pass

@@ -1,4 +1,4 @@
-"""Converts command-line flags to plain values and `RunConfig`, and back.
+"""Commands, their help, and their flags, which become values or a `RunConfig`.
 
 absl holds the flags, which are the fields of the config, or a table of defaults
 and help texts. A flagfile has a flag a line, and comments that begin with # or
@@ -8,15 +8,30 @@ and help texts. A flagfile has a flag a line, and comments that begin with # or
 import dataclasses
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from absl import flags
 
-from tfcomp.config import plugins, run_config
 from tfcomp.config.errors import MAX_SHOWN, ConfigError, RunError, suggest
-from tfcomp.config.run_config import RunConfig, make_config
+from tfcomp.config.plugins import Registry, import_plugins
+from tfcomp.config.run_config import (
+    COMMON_FLAGS,
+    PARTS,
+    RunConfig,
+    all_fields,
+    make_config,
+)
 from tfcomp.config.settings import (
     CONTROLS,
     NO_CONTROLS,
@@ -28,6 +43,10 @@ from tfcomp.config.settings import (
 
 SHIPPED = (Path(__file__).parents[1] / "flagfiles").resolve()
 SUFFIX = ".flags"
+FULL_HELP = "--helpfull"
+HELP = {"--help", "-help", "-h", FULL_HELP, "--helpshort"}
+MARGIN = " " * 8  # before the description of a flag
+FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 # A flagfile may come from a stranger. What it must not do by itself: run code,
 # or connect to a machine that can run code here.
 COMMAND_LINE_ONLY = ("plugins", "scheduler")
@@ -88,7 +107,7 @@ def define_settings(
 
 def define_run_flags(modules: str = "") -> flags.FlagValues:
     """Returns all flags of a run, also the flags of imported plugins."""
-    values = define_settings(run_config.all_fields(), flags.FlagValues())
+    values = define_settings(all_fields(), flags.FlagValues())
     add_declared(modules, values)
     return values
 
@@ -133,7 +152,7 @@ def parse_flags(
     joined = _join_arguments(arguments, values)
     expanded = expand_flagfiles(joined)
     modules = find_value(expanded, "plugins")
-    plugins.import_plugins(modules)
+    import_plugins(modules)
     if "dataset" not in values:
         return _parse_expanded(expanded, values)
 
@@ -436,3 +455,166 @@ def split_lines(text: str) -> list[str]:
         if line and not line.startswith(("#", "//")):
             lines.append(line)
     return lines
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: calling it with `argv` returns its exit status.
+
+    The action imports TensorFlow and pandas itself: help and bad flags need
+    neither.
+
+    Attributes:
+        purpose: What it does, above the flags in its help.
+        table: Its flags, as `make_flags` takes them, or a function that
+            returns them.
+        action: Its work. It receives the flags, and returns the exit status.
+        first: An example, which is printed if there are no flags.
+        parts: The parts of a run whose flags its help lists, as `data`.
+    """
+
+    purpose: str | None
+    table: FlagTable
+    action: Callable[[dict[str, Any]], int]
+    first: str = ""
+    parts: tuple[str, ...] = ("data", "model", "training", "output")
+
+    def define_flags(self) -> flags.FlagValues:
+        """Returns its flags, with their default values."""
+        if callable(self.table):
+            return self.table()
+        return make_flags(self.table)
+
+    def __call__(self, argv: Sequence[str]) -> int:
+        arguments = argv[1:]
+        purpose = self.purpose or ""
+        values = self.define_flags()
+        if HELP & set(arguments):
+            self._print_help(arguments, values)
+            return 0
+        if self.first and not arguments:
+            print(f"{purpose}\nTry first: {self.first}\nAll flags: --help")
+            return 0
+
+        settings = parse_flags(arguments, values)
+        # Figures go to files: no window is opened, whatever is set up.
+        os.environ["MPLBACKEND"] = "agg"
+        return self.action(settings)
+
+    def _print_help(
+        self, arguments: Sequence[str], values: flags.FlagValues
+    ) -> None:
+        """Prints the help: purpose, flags, and shipped flagfiles."""
+        others = [word for word in arguments if word not in HELP]
+        modules = find_value(others, "plugins")
+        import_plugins(modules)
+        add_declared(modules, values)
+
+        groups = {"Flags": list(values)}
+        is_run = "dataset" in values
+        if is_run:
+            groups = _group_flags(values)
+        if is_run and FULL_HELP not in arguments:
+            names = find_parts(others, values)
+            groups = _select_common(groups, self.parts, names)
+        print(format_help(self.purpose or "", groups, values))
+
+
+def format_help(
+    purpose: str,
+    groups: Mapping[str, Sequence[str]],
+    values: flags.FlagValues,
+) -> str:
+    """Formats the help of a command.
+
+    Args:
+        purpose: Stands above the flags.
+        groups: Names of the flags to list, by title.
+        values: The flags of the command.
+    """
+    lines = [purpose.strip()]
+    for title, names in groups.items():
+        if names:
+            lines += ["", f"{title}:"]
+        for name in names:
+            flag = values[name]
+            default = str(flag.default).removeprefix("[]")
+            if flag.boolean:
+                default = default.lower()
+            lines.append(f"  --{name}={default}")
+            lines += _wrap(flag.help + _list_choices(name))
+
+    lines += ["  --flagfile=FILE", *_wrap("Read flags from a file.")]
+    if "dataset" not in values:
+        return "\n".join(lines)
+
+    shipped = list_flagfiles()
+    stems = [name.removesuffix(SUFFIX) for name in shipped]
+    lines += _wrap(f"Shipped with tfcomp: {', '.join(stems)}.")
+    lines += [
+        "",
+        "All flags: --helpfull. Those of a model, code or dataset, and of a "
+        "flagfile:",
+        "--model=acting --help, --dataset=sprites --help, low_rank --help.",
+    ]
+    return "\n".join(lines)
+
+
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width=80,
+        initial_indent=MARGIN,
+        subsequent_indent=MARGIN,
+        break_on_hyphens=False,
+    )
+
+
+def _list_choices(name: str) -> str:
+    """Lists the values that a flag of a run can take, if they have names."""
+    registry = Registry.by_flag.get(name)
+    names: Sequence[str] = ()
+    if name in PART_FLAGS and registry:
+        names = registry.names()
+    for field in all_fields():
+        if field.name == name:
+            names = field.metadata["choices"] or names
+    if not names:
+        return ""
+    return f" One of: {', '.join(names)}."
+
+
+def _group_flags(values: flags.FlagValues) -> dict[str, list[str]]:
+    """Groups flags by the part of a run that they describe."""
+    groups: dict[str, list[str]] = {"Flags": list(values)}
+    parts: dict[str, type[Settings]] = {**PARTS, "output": RunConfig}
+    for title, part in parts.items():
+        names = [field.name for field in part.list_settings()]
+        groups[title.capitalize()] = names
+        for name in names:
+            groups["Flags"].remove(name)
+    return groups
+
+
+def _select_common(
+    groups: Mapping[str, Sequence[str]],
+    parts: Collection[str],
+    names: Collection[str],
+) -> dict[str, list[str]]:
+    """Selects flags that are used often, and those of some parts.
+
+    Args:
+        groups: Names of flags by title.
+        parts: Titles in small letters; flags of others are left out.
+        names: Models, codes and datasets whose own flags are listed, too.
+    """
+    common = set(COMMON_FLAGS)
+    for field in all_fields():
+        if not set(names).isdisjoint(field.metadata["used_by"]):
+            common.add(field.name)
+
+    selected = {"Flags": list(groups["Flags"])}
+    for title, flag_names in groups.items():
+        if title.lower() in parts:
+            selected[title] = [name for name in flag_names if name in common]
+    return selected

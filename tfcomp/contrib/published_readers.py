@@ -19,13 +19,12 @@ from tfcomp.config.hashes import TFDS, list_files
 from tfcomp.config.process import quiet_startup
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.materialized import check_features
-from tfcomp.datasets.pictures import allocate, release_memory
 from tfcomp.datasets.published import (
     PUBLISHED,
     describe_published,
     register_published,
 )
-from tfcomp.datasets.table_columns import TableError
+from tfcomp.datasets.table_columns import TableError, allocate, release_memory
 from tfcomp.datasets.table_readers import (
     FOLDER_READERS,
     LAYOUTS,

@@ -4,7 +4,6 @@ Plugins register builders of datasets, `make(config)`, in `DATASETS`, and kinds
 of regions in `REGIONS`: `make(arguments, space)`, with the text of `--region`.
 """
 
-import tfcomp.datasets.digits
 import tfcomp.datasets.published
 import tfcomp.datasets.synthetic
 import tfcomp.datasets.tables

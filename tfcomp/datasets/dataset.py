@@ -15,7 +15,7 @@ from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import grid_maps, splits
 from tfcomp.datasets.copies import Copies, find_copies
-from tfcomp.datasets.factors import FactorSpace, number_rows
+from tfcomp.datasets.factors import MAX_DIRECTIONS, FactorSpace, number_rows
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import Points, Splits, choose_rows
 
@@ -50,7 +50,7 @@ class Dataset:
         first_row: Place of row 0 in pictures, "bottom" or "top".
         prepare: Called before a run writes anything; raises `RunError` for
             unreadable data.
-        notes: Lines that runs print first (`tfcomp.datasets.notes`).
+        notes: Lines that runs print first (see `list_notes`).
         size_flag: Name of the flag that sets the number of combinations.
         draw_train: From rows of the training table to their images, where a
             combination has several or they lie on disk.
@@ -281,6 +281,22 @@ class Dataset:
         for point in factors[:, None]:
             # All images as one: different images may have equal means.
             yield [self.draw_all(point)]
+
+    def list_notes(self) -> list[str]:
+        """Returns notes to read before scores of this split, a line each."""
+        lines = [*self.notes]
+        sample = _describe_sample(self)
+        if sample:
+            lines.append(sample)
+        hidden = " and ".join(self.splits.hidden)
+        if hidden:
+            lines.append(
+                f"not compositional: training lacks values of {hidden} that "
+                f"--region={self.region.spec} holds out"
+            )
+        if self.region.contains(self.splits.train).any():
+            lines.append("control: trained on the region as well (--train_all)")
+        return lines
 
     @cached_property
     def subsets(self) -> dict[str, Array]:
@@ -544,3 +560,43 @@ def build_dataset(
         splits=points,
         **fields,
     )
+
+
+def _describe_sample(dataset: Dataset) -> str:
+    """Describes coverage of the results, if they leave out combinations."""
+    splits = dataset.splits
+    if splits.is_complete:
+        return ""
+    missing = "tuning, which needs a complete grid, is left out"
+    if not dataset.is_mapped:
+        missing = f"{missing}, and so are maps of so large a grid"
+    if len(dataset.space.ordered) > MAX_DIRECTIONS:
+        missing += f", and the geometry of more than {MAX_DIRECTIONS} factors"
+    if splits.existing is None:
+        return f"{_describe_existing(dataset)}; {missing}"
+    subject = "analyses look" if splits.is_streamed else "evaluation looks"
+    return (
+        f"{subject} at a sample of {len(splits.points):,} of the "
+        f"{len(splits.all):,} combinations, {splits.is_ood.sum():,} of them "
+        f"held out (--eval_points); {missing}"
+    )
+
+
+def _describe_existing(dataset: Dataset) -> str:
+    """Says how much of the grid exists."""
+    space = dataset.space
+    size = math.prod(space.shape)
+    of_size = f"of {_format_size(size)}"
+    index = space.to_index(dataset.splits.grid)
+    num_points = len(index)
+    num_bins = len(np.unique(number_rows(index)))
+    if num_bins < num_points or num_bins == size:
+        return f"{num_points:,} points lie in {num_bins:,} {of_size} bins"
+    return f"{num_bins:,} {of_size} combinations exist"
+
+
+def _format_size(size: int) -> str:
+    """Formats the number of combinations of a grid, which may be huge."""
+    if size < 10**12:
+        return f"{size:,}"
+    return f"some 10^{round(math.log10(size))}"

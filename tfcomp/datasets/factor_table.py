@@ -23,15 +23,13 @@ from tfcomp.datasets.factors import (
     make_keys,
     number_rows,
 )
-from tfcomp.datasets.pictures import (
+from tfcomp.datasets.table_columns import (
     PART,
+    TableError,
     check_bytes,
     describe_storage,
-    release_memory,
-)
-from tfcomp.datasets.table_columns import (
-    TableError,
     make_frame,
+    release_memory,
     split_head,
 )
 from tfcomp.datasets.table_factors import (

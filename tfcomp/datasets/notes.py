@@ -5,7 +5,6 @@ was held out, scores, how to load it, and the flags that differ from their
 defaults.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,9 +17,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import (
     CLOSE,
-    MAX_DIRECTIONS,
     Factor,
-    number_rows,
 )
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.storage.run_folder import select_scores
@@ -33,36 +30,13 @@ Numbers = Mapping[str, float | None]
 SUM = 0.99  # R^2 from which training images count as sums
 
 
-def list_notes(dataset: Dataset) -> list[str]:
-    """Returns notes to read before scores of this split, a line each."""
-    lines = [*dataset.notes]
-    sample = describe_sample(dataset)
-    if sample:
-        lines.append(sample)
-    hidden = " and ".join(dataset.splits.hidden)
-    if hidden:
-        lines.append(
-            f"not compositional: training lacks values of {hidden} that "
-            f"--region={dataset.region.spec} holds out"
-        )
-    if dataset.region.contains(dataset.splits.train).any():
-        lines.append("control: trained on the region as well (--train_all)")
-    return lines
-
-
-def print_notes(dataset: Dataset) -> None:
-    """Prints the notes."""
-    for line in list_notes(dataset):
-        print(line)
-
-
 def describe_split(dataset: Dataset) -> list[str]:
     """Says what is held out: notes, combinations, values; a line each.
 
     Args:
         dataset: The data of a model or of embeddings from elsewhere.
     """
-    lines = list_notes(dataset)
+    lines = dataset.list_notes()
     is_ood = dataset.splits.all.is_ood
     if is_ood.any():
         lines += [
@@ -78,46 +52,6 @@ def name_hidden(dataset: Dataset) -> str:
     for name, values in dataset.splits.hidden.items():
         parts.append(f"{name} {_list_groups(values)}")
     return "; ".join(parts)
-
-
-def describe_sample(dataset: Dataset) -> str:
-    """Describes coverage of the results, if they leave out combinations."""
-    splits = dataset.splits
-    if splits.is_complete:
-        return ""
-    missing = "tuning, which needs a complete grid, is left out"
-    if not dataset.is_mapped:
-        missing = f"{missing}, and so are maps of so large a grid"
-    if len(dataset.space.ordered) > MAX_DIRECTIONS:
-        missing += f", and the geometry of more than {MAX_DIRECTIONS} factors"
-    if splits.existing is None:
-        return f"{_describe_existing(dataset)}; {missing}"
-    subject = "analyses look" if splits.is_streamed else "evaluation looks"
-    return (
-        f"{subject} at a sample of {len(splits.points):,} of the "
-        f"{len(splits.all):,} combinations, {splits.is_ood.sum():,} of them "
-        f"held out (--eval_points); {missing}"
-    )
-
-
-def _describe_existing(dataset: Dataset) -> str:
-    """Says how much of the grid exists."""
-    space = dataset.space
-    size = math.prod(space.shape)
-    of_size = f"of {_format_size(size)}"
-    index = space.to_index(dataset.splits.grid)
-    num_points = len(index)
-    num_bins = len(np.unique(number_rows(index)))
-    if num_bins < num_points or num_bins == size:
-        return f"{num_points:,} points lie in {num_bins:,} {of_size} bins"
-    return f"{num_bins:,} {of_size} combinations exist"
-
-
-def _format_size(size: int) -> str:
-    """Formats the number of combinations of a grid, which may be huge."""
-    if size < 10**12:
-        return f"{size:,}"
-    return f"some 10^{round(math.log10(size))}"
 
 
 def list_factors(dataset: Dataset) -> list[dict[str, str]]:

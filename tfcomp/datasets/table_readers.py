@@ -35,17 +35,18 @@ from tfcomp.config.hashes import (
 )
 from tfcomp.config.plugins import Registry
 from tfcomp.datasets.factor_table import FactorTable, check_images
-from tfcomp.datasets.pictures import (
+from tfcomp.datasets.published import describe_published
+from tfcomp.datasets.table_columns import (
     MAX_IN_MEMORY,
+    UNTYPED,
     Pictures,
+    TableError,
     check_bytes,
     copy_parts,
     decode_picture,
     load_images,
     open_files,
 )
-from tfcomp.datasets.published import describe_published
-from tfcomp.datasets.table_columns import UNTYPED, TableError
 
 if TYPE_CHECKING:
     import pandas as pd

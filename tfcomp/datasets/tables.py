@@ -19,10 +19,9 @@ from tfcomp.config.settings import CONTROLS, split_names
 from tfcomp.datasets.copies import Copies
 from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
-from tfcomp.datasets.pictures import load_images
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import draw_cells
-from tfcomp.datasets.table_columns import TableError
+from tfcomp.datasets.table_columns import TableError, load_images
 from tfcomp.datasets.table_readers import READERS, TableFile, read_folder
 
 SAMPLE = 256  # number of images whose brightness is measured

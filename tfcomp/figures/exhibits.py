@@ -5,12 +5,14 @@ legend and table, and settles the layout. An `Exhibit` is a figure or a table
 with words, which `save_exhibit` writes.
 """
 
+import contextlib
 import functools
 import io
 import math
+import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,7 +21,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context, rcdefaults, rcParams, rcParamsDefault
+from matplotlib import (
+    font_manager,
+    rc_context,
+    rcdefaults,
+    rcParams,
+    rcParamsDefault,
+)
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,7 +37,6 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.figures.fonts import add_fonts
 from tfcomp.storage.files import write_bytes, write_csv
 
 DPI = 100  # pixels per inch of arrays
@@ -60,6 +67,7 @@ _SAVING: Any = {
 _room: ContextVar[tuple[float, float] | None] = ContextVar("room", default=None)
 
 Width = str | float | None
+BOXES = "Last Resort High-Efficiency"  # a font of matplotlib, for any letter
 
 
 class Plot(Figure):
@@ -459,3 +467,55 @@ def save_exhibit(exhibit: Exhibit, folder: Path) -> list[Path]:
         write_csv(table, exhibit.rows)
         written.append(table)
     return written
+
+
+def add_fonts(texts: Iterable[Text]) -> None:
+    """Adds an installed font to texts whose own font lacks letters.
+
+    Where no font has them, a line on standard error says so, once.
+    """
+    missing = {}
+    for text in texts:
+        path = font_manager.findfont(text.get_fontproperties())
+        missing[text] = _find_missing(path, text.get_text())
+    letters = frozenset("").union(*missing.values())
+    if not letters:
+        return
+
+    family = find_family(letters)
+    for text in texts:
+        if missing[text]:
+            text.set_fontfamily([*text.get_fontfamily(), family, BOXES])
+
+
+def _find_missing(path: str, letters: Iterable[str]) -> set[str]:
+    """Returns those of some letters, but for spaces, that a font lacks."""
+    font = font_manager.get_font(path)
+    missing = set()
+    for letter in letters:
+        if not (letter.isspace() or font.get_char_index(ord(letter))):
+            missing.add(letter)
+    return missing
+
+
+@functools.cache
+def find_family(letters: frozenset[str]) -> str:
+    """Finds the installed family that lacks the fewest of some letters."""
+    missing: dict[str, set[str]] = {}
+    for entry in font_manager.fontManager.ttflist:
+        if entry.name != BOXES:
+            with contextlib.suppress(OSError):  # a font that was removed
+                lost = _find_missing(entry.fname, letters)
+                missing[entry.name] = missing.get(entry.name, lost) & lost
+
+    family = min(sorted(missing), key=lambda name: len(missing[name]))
+    if missing[family]:
+        say_boxes()
+    return family
+
+
+@functools.cache
+def say_boxes() -> None:
+    """Says, once, that figures lack letters."""
+    note = "note: figures have boxes for letters that no installed font has"
+    print(f"{note} (Debian's fonts-noto-cjk has Chinese)", file=sys.stderr)

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.metrics.features import Scores
-from tfcomp.metrics.registry import computes
+from tfcomp.metrics.registry import Scores, computes
 from tfcomp.statistics.limits import SHARE
 
 if TYPE_CHECKING:

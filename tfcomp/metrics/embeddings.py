@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.metrics.features import Scores, compute_effective_rank
+from tfcomp.metrics.features import compute_effective_rank
+from tfcomp.metrics.registry import Scores
 from tfcomp.models.forced_rendering import (
     AxisEmbedding,
     EntropyRegularizer,

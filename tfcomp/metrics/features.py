@@ -17,7 +17,7 @@ eigenvalues of a covariance over points)
 Ranks of a stage do not exceed the number of points less one.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -27,38 +27,8 @@ from threadpoolctl import threadpool_limits
 BLOCK_UNITS = 4096
 # Variance of a subset over the variance of all points up to which it is dead.
 SPREAD_FLOOR = 1e-6
-Scores = dict[str, float | None]  # by name
-Rows = dict[str, Scores]  # by stage
-Arrays = dict[str, Array]  # by stage, or by another name
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-
-
-def finite_or_none(value: float | None) -> float | None:
-    """Converts to a plain float; None for a number that does not exist."""
-    if value is None or not np.isfinite(value):
-        return None
-    return float(value)
-
-
-def mean_or_none(values: Array) -> float | None:
-    """Computes the mean; None without values or if one is not finite."""
-    if not np.size(values):
-        return None
-    return finite_or_none(np.mean(values))
-
-
-def median_or_none(values: Array) -> float | None:
-    """Computes the median; None without values or if it is not finite."""
-    if not np.size(values):
-        return None
-    return finite_or_none(np.median(values))
-
-
-def average(values: Iterable[float | None]) -> float | None:
-    """Computes the mean; None if one of the values does not exist."""
-    numbers = list(values)
-    return mean_or_none(np.array(numbers, float))
 
 
 def single_threaded(

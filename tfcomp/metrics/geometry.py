@@ -26,14 +26,15 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import MAX_DIRECTIONS
-from tfcomp.metrics.features import (
+from tfcomp.metrics.features import iterate_units
+from tfcomp.metrics.registry import (
+    Chart,
     Rows,
     Scores,
-    iterate_units,
+    computes,
     mean_or_none,
     median_or_none,
 )
-from tfcomp.metrics.registry import Chart, computes
 from tfcomp.statistics.limits import POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.metrics import jacobians
-from tfcomp.metrics.features import Scores, finite_or_none, mean_or_none
 from tfcomp.metrics.geometry import is_dead
+from tfcomp.metrics.registry import Scores, finite_or_none, mean_or_none
 from tfcomp.models.stages import (
     StageDict,
     choose_batch_size,

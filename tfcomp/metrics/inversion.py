@@ -24,7 +24,6 @@ from numpy import ndarray as Array
 
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.metrics.features import Arrays, median_or_none
 from tfcomp.metrics.jacobians import (
     find_nondifferentiable,
     is_flat,
@@ -32,7 +31,8 @@ from tfcomp.metrics.jacobians import (
 )
 from tfcomp.metrics.output_analysis import OutputAnalysis
 from tfcomp.metrics.references import list_levels
-from tfcomp.models.open_models import IMAGE
+from tfcomp.metrics.registry import Arrays, median_or_none
+from tfcomp.models.loading import IMAGE
 from tfcomp.models.stages import (
     JacobianFn,
     StageDict,

@@ -43,8 +43,8 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.metrics import schmidt
-from tfcomp.metrics.features import Scores, finite_or_none, single_threaded
-from tfcomp.metrics.registry import computes
+from tfcomp.metrics.features import single_threaded
+from tfcomp.metrics.registry import Scores, computes, finite_or_none
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:

@@ -32,15 +32,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.metrics.features import (
+from tfcomp.metrics.features import single_threaded
+from tfcomp.metrics.registry import (
     Arrays,
     Rows,
     Scores,
     average,
+    computes,
     finite_or_none,
-    single_threaded,
 )
-from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import POSITIVE
 
 if TYPE_CHECKING:

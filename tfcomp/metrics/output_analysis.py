@@ -19,9 +19,8 @@ from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.datasets.splits import Splits
 from tfcomp.datasets.views import to_contrast
 from tfcomp.metrics import interpolation, jacobians
-from tfcomp.metrics.features import Arrays, Scores
 from tfcomp.metrics.interaction import Interactions, make_interaction_fn
-from tfcomp.metrics.kernel_regression import KernelFit, fit_kernels
+from tfcomp.metrics.interpolation import KernelFit, fit_kernels
 from tfcomp.metrics.kernels import summarize_alignment
 from tfcomp.metrics.point_scores import (
     WINDOW,
@@ -35,6 +34,7 @@ from tfcomp.metrics.references import (
     compute_border_distance,
     score_references,
 )
+from tfcomp.metrics.registry import Arrays, Scores
 from tfcomp.metrics.scores import compute_mse
 from tfcomp.metrics.superposition import (
     SuperpositionScores,

@@ -14,8 +14,13 @@ from tfcomp.config.process import show_progress
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import Render
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.metrics.features import Arrays, Scores, finite_or_none
-from tfcomp.metrics.registry import Metric, list_registered
+from tfcomp.metrics.registry import (
+    Arrays,
+    Metric,
+    Scores,
+    finite_or_none,
+    list_registered,
+)
 from tfcomp.metrics.scores import average_scores, compute_mse, score_images
 from tfcomp.models.stages import evaluate_in_batches
 

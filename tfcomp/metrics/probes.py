@@ -14,8 +14,8 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.config.process import count_cores
-from tfcomp.metrics.features import Scores, single_threaded
-from tfcomp.metrics.registry import Chart, computes
+from tfcomp.metrics.features import single_threaded
+from tfcomp.metrics.registry import Chart, Scores, computes
 from tfcomp.statistics.limits import AT_MOST_ONE
 
 # In units of the squared length of a typical row. Below 1e-4, the float32

@@ -36,14 +36,14 @@ from tfcomp.datasets.factors import (
 )
 from tfcomp.datasets.solvable import mark_certified
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.metrics.features import (
+from tfcomp.metrics.features import single_threaded
+from tfcomp.metrics.registry import (
     Arrays,
     Scores,
+    computes,
     finite_or_none,
     mean_or_none,
-    single_threaded,
 )
-from tfcomp.metrics.registry import computes
 from tfcomp.metrics.scores import TINY, compute_mse
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
 

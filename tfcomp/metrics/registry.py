@@ -30,10 +30,13 @@ import importlib
 import json
 import math
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+from numpy import ndarray as Array
 
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.plugins import locate
@@ -44,6 +47,10 @@ from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
 Of = Literal["image", "stage", "stages", "run"]
 Better = Literal["low", "high"]
 Function = TypeVar("Function", bound=Callable[..., Any])
+# What metrics return: None is a number that does not exist.
+Scores = dict[str, float | None]  # by name
+Rows = dict[str, Scores]  # by stage
+Arrays = dict[str, Array]  # by stage, or by another name
 
 # The entry of `metrics.json` that describes the metrics of users.
 USER_METRICS = "own_measures"
@@ -486,3 +493,30 @@ def _add(metric: Metric) -> None:
     if is_taken:
         raise ValueError(f"the metric {metric.name!r} is registered already")
     REGISTERED[metric.name] = metric
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """Converts to a plain float; None for a number that does not exist."""
+    if value is None or not np.isfinite(value):
+        return None
+    return float(value)
+
+
+def mean_or_none(values: Array) -> float | None:
+    """Computes the mean; None without values or if one is not finite."""
+    if not np.size(values):
+        return None
+    return finite_or_none(np.mean(values))
+
+
+def median_or_none(values: Array) -> float | None:
+    """Computes the median; None without values or if it is not finite."""
+    if not np.size(values):
+        return None
+    return finite_or_none(np.median(values))
+
+
+def average(values: Iterable[float | None]) -> float | None:
+    """Computes the mean; None if one of the values does not exist."""
+    numbers = list(values)
+    return mean_or_none(np.array(numbers, float))

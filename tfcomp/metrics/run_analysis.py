@@ -35,12 +35,14 @@ from tfcomp.metrics import (
     point_scores,
 )
 from tfcomp.metrics.embeddings import EmbeddingAnalysis, analyze_embedding
-from tfcomp.metrics.features import Arrays, Scores, finite_or_none
 from tfcomp.metrics.interaction import Interactions
 from tfcomp.metrics.output_analysis import OutputAnalysis, TracedModel
 from tfcomp.metrics.probes import NO_SCORES, probe_rows
 from tfcomp.metrics.registry import (
+    Arrays,
     Metric,
+    Scores,
+    finite_or_none,
     is_measured,
     list_metrics,
     write_run_metrics,

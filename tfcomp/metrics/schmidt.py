@@ -51,8 +51,7 @@ import scipy
 from numpy import ndarray as Array
 
 from tfcomp.metrics import features
-from tfcomp.metrics.features import Scores, finite_or_none
-from tfcomp.metrics.registry import computes
+from tfcomp.metrics.registry import Scores, computes, finite_or_none
 from tfcomp.statistics.limits import SHARE
 
 if TYPE_CHECKING:

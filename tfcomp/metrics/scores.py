@@ -18,13 +18,13 @@ import numpy as np
 from numpy import ndarray as Array
 from scipy import ndimage
 
-from tfcomp.metrics.features import (
+from tfcomp.metrics.registry import (
     Scores,
+    computes,
     finite_or_none,
     mean_or_none,
     median_or_none,
 )
-from tfcomp.metrics.registry import computes
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:

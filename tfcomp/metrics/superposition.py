@@ -53,15 +53,10 @@ import scipy
 from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.metrics.features import (
-    Arrays,
-    Scores,
-    mean_or_none,
-    single_threaded,
-)
+from tfcomp.metrics.features import single_threaded
 from tfcomp.metrics.kernels import flatten_outputs
 from tfcomp.metrics.references import compute_offsets
-from tfcomp.metrics.registry import computes
+from tfcomp.metrics.registry import Arrays, Scores, computes, mean_or_none
 from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
 
 if TYPE_CHECKING:

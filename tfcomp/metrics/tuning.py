@@ -41,8 +41,14 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.metrics import features
-from tfcomp.metrics.features import Rows, Scores, finite_or_none, iterate_units
-from tfcomp.metrics.registry import Chart, computes
+from tfcomp.metrics.features import iterate_units
+from tfcomp.metrics.registry import (
+    Chart,
+    Rows,
+    Scores,
+    computes,
+    finite_or_none,
+)
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE
 
 if TYPE_CHECKING:

@@ -13,8 +13,13 @@ import tensorflow as tf
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import MAX_AVERAGED
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.models import open_models
-from tfcomp.models.open_models import IMAGE
+from tfcomp.models.loading import (
+    IMAGE,
+    Activate,
+    Call,
+    check_output,
+    open_model,
+)
 from tfcomp.models.registry import make_input
 from tfcomp.models.stages import JacobianFn, Stage, evaluate_in_batches
 
@@ -34,7 +39,7 @@ def wrap_model(
     """Wraps a model as a Keras model with stages and `image`.
 
     Args:
-        model: A model as for `open_models.open_model`.
+        model: A model as for `open_model`.
         dataset: The data whose factors it takes and whose images it draws.
         stages: Names of stages; empty for all that the model itself names.
         inputs: How it takes factors: `"values"`, `"classes"` (indices of
@@ -46,7 +51,7 @@ def wrap_model(
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
     stage_names = list(stages)
-    opened = open_models.open_model(model, stage_names)
+    opened = open_model(model, stage_names)
     names, call, differentiate = opened
     layer = _Outside(
         call,
@@ -72,8 +77,8 @@ class _Outside(keras.layers.Layer):
 
     def __init__(
         self,
-        call: open_models.Call,
-        differentiate: open_models.Activate | None,
+        call: Call,
+        differentiate: Activate | None,
         dataset: Dataset,
         inputs: str,
         names: list[str],
@@ -131,7 +136,7 @@ class _Outside(keras.layers.Layer):
             value = tf.convert_to_tensor(outputs[name])
             shape = tuple(value.shape)
             dtype = np.dtype(value.dtype.as_numpy_dtype)
-            open_models.check_output(
+            check_output(
                 name,
                 shape,
                 dtype,

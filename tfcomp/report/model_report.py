@@ -469,7 +469,7 @@ def evaluate(
         ConfigError: For an impossible region or name, or a reader that does
             not fit the data or fails on true images.
         ValueError: If the model does not draw such images (see
-            `tfcomp.models.open_models`), or has no such stage.
+            `tfcomp.models.loading`), or has no such stage.
 
     Example:
         A model that draws the mean of two bars scores the held-out pair:

@@ -11,8 +11,8 @@ from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.metrics import interpolation, kernels, schmidt, superposition
-from tfcomp.metrics.features import mean_or_none
 from tfcomp.metrics.interpolation import Interpolation
+from tfcomp.metrics.registry import mean_or_none
 from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.report.page import (
     CLOSE,

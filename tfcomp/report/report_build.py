@@ -15,7 +15,6 @@ from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.notes import (
     describe_copies,
     list_factors,
-    list_notes,
 )
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit, save_exhibit, use_own_style
@@ -163,7 +162,7 @@ def _describe_data(analyses: Sequence[RunAnalysis]) -> str:
         text = verbalize.describe_common(flags)
     text += f" Made by tfcomp {__version__}."
     for analysis in analyses:
-        for note in list_notes(analysis.dataset):
+        for note in analysis.dataset.list_notes():
             text += f" {analysis.name}: {note}."
     return text.strip()
 

@@ -17,8 +17,7 @@ from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.tables import VectorDataset, make_table_dataset
 from tfcomp.metrics.references import fit_effects, make_design
 from tfcomp.models.adapters import COMPARED, check_outputs, wrap_model
-from tfcomp.models.loading import LoadedRun
-from tfcomp.models.open_models import IMAGE, Encoder
+from tfcomp.models.loading import IMAGE, Encoder, LoadedRun
 from tfcomp.report.model_report import (
     ModelReport,
     describe_points,

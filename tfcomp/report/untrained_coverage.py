@@ -14,10 +14,10 @@ from numpy import ndarray as Array
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import solvable
-from tfcomp.datasets.coverage import add_seed, list_regions
 from tfcomp.datasets.dataset import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import parse_region
+from tfcomp.datasets.splits import add_seed, list_regions
 from tfcomp.metrics.references import score_predicted
 from tfcomp.representations import additivity, scores
 from tfcomp.tables.flatten import Run, list_numbers

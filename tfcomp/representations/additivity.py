@@ -42,7 +42,13 @@ from numpy import ndarray as Array
 from scipy import linalg
 
 from tfcomp.metrics import features
-from tfcomp.metrics.features import Arrays, Scores, finite_or_none
+from tfcomp.metrics.registry import (
+    Arrays,
+    Scores,
+    average,
+    finite_or_none,
+    mean_or_none,
+)
 from tfcomp.representations.moments import (
     ID,
     ID_TEST,
@@ -138,7 +144,7 @@ def measure_composition(
     _, accuracy = _probe(layer, moments)
     for name, hits in accuracy.items():
         is_readable = np.isfinite(hits)
-        scores[name] = features.mean_or_none(hits[is_readable])
+        scores[name] = mean_or_none(hits[is_readable])
     return scores
 
 
@@ -282,7 +288,7 @@ def _average_rows(rows: Sequence[Scores]) -> Scores:
     means = {}
     for name in rows[0]:
         numbers = [row[name] for row in rows]
-        means[name] = features.average(numbers)
+        means[name] = average(numbers)
     return means
 
 
@@ -304,7 +310,7 @@ def _average_accuracy(
                 row[name] = None
             else:
                 shares.append(row[name])
-        result.scores[name] = features.average(shares)
+        result.scores[name] = average(shares)
 
 
 def _span_probes(weights: Array) -> Array:
@@ -557,12 +563,12 @@ def _compare_all(
         cosines = first.directions @ second.directions.T
         cosines = np.abs(cosines)
         row = _compare_parts(first, second, total)
-        row["abs_cosine"] = features.mean_or_none(cosines)
+        row["abs_cosine"] = mean_or_none(cosines)
         rows.append(row)
         all_cosines.append(cosines.ravel())
     joined = np.concatenate(all_cosines)
     is_number = np.isfinite(joined)
-    return rows, features.mean_or_none(joined[is_number])
+    return rows, mean_or_none(joined[is_number])
 
 
 def _compare_parts(

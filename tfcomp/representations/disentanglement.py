@@ -32,8 +32,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.metrics import features
-from tfcomp.metrics.features import finite_or_none
+from tfcomp.metrics.registry import average, finite_or_none
 
 Row = dict[str, Any]
 Measure = Callable[[Array, Array], dict[str, float]]
@@ -144,7 +143,7 @@ def _list_scores(
         row: Row = {
             "score": name,
             "value": finite_or_none(value),
-            "chance": features.average(chance),
+            "chance": average(chance),
             "n": count,
             "permutations": permutations,
         }

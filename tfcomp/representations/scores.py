@@ -12,9 +12,9 @@ from numpy import ndarray as Array
 from tfcomp.datasets.factor_table import to_array
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import choose_rows
-from tfcomp.metrics.features import Arrays, Scores
 from tfcomp.metrics.kernels import compute_cosine_gram, summarize_alignment
 from tfcomp.metrics.references import find_nearest
+from tfcomp.metrics.registry import Arrays, Scores
 from tfcomp.metrics.tuning import compute_tuning, summarize_tuning
 from tfcomp.representations import additivity, moments
 

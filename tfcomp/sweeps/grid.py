@@ -18,12 +18,11 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.settings import Settings, non_negative, setting
-from tfcomp.datasets.coverage import add_seed
-from tfcomp.datasets.notes import list_notes
+from tfcomp.datasets.splits import add_seed
 from tfcomp.metrics.registry import adopt_metrics
 from tfcomp.models.registry import check_config, describe_unused
 from tfcomp.storage.run_folder import METRICS_FILE, TRIALS
-from tfcomp.sweeps.scheduler_options import is_here
+from tfcomp.sweeps.pool import is_here
 from tfcomp.tables.flatten import ALL, END, Run
 from tfcomp.tables.read import try_run
 
@@ -237,7 +236,7 @@ def make_trials(
             }
         )
         dataset = check_config(config, is_here(flags))
-        notes |= dict.fromkeys(list_notes(dataset))
+        notes |= dict.fromkeys(dataset.list_notes())
         typed = [*flags.get(run_flags.TYPED, ()), *varied]
         unused = describe_unused(config, typed)
         if unused:

@@ -21,15 +21,14 @@ from tfcomp.config import run_flags
 from tfcomp.config.errors import RunError
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.run_config import RunConfig, make_config
-from tfcomp.datasets.coverage import list_regions
+from tfcomp.datasets.splits import list_regions
 from tfcomp.metrics.registry import is_measured
 from tfcomp.models.registry import choose_threads
 from tfcomp.storage import files
 from tfcomp.storage.files import lock_folder
 from tfcomp.storage.run_folder import FLAGS_FILE, is_finished
 from tfcomp.sweeps import grid
-from tfcomp.sweeps.pool import Pool, open_pool
-from tfcomp.sweeps.scheduler_options import SchedulerOptions
+from tfcomp.sweeps.pool import Pool, SchedulerOptions, open_pool
 from tfcomp.sweeps.worker_task import Task, TaskFunction, run_trial
 
 FAILURE = ".failure"  # ends the name of a file with the reason of a failure

@@ -28,7 +28,6 @@ from tfcomp.config.process import (
 )
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
-from tfcomp.datasets.notes import print_notes
 from tfcomp.models.registry import check_config
 from tfcomp.storage.files import make_folder, open_log
 
@@ -231,7 +230,8 @@ def run_trial(argv: list[str]) -> None:
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})
     dataset = check_config(config)
-    print_notes(dataset)
+    for note in dataset.list_notes():
+        print(note)
     with start_tensorflow():
         import keras
 

@@ -2,11 +2,11 @@
 
 Every value of a factor f has a pose p_f = (x, y, angle, log size), a template
 T_f of logits on a small canvas, and, where images have several channels, a
-color c_f. These sum over the factors of an object (`transforms`):
+color c_f. These sum over the factors of an object (`FactorTransforms`):
 
     p = p_0 + sum_f p_f,   T = T_0 + sum_f T_f,   c = sigmoid(c_0 + sum_f c_f)
 
-The canvas is turned, scaled and then moved (`canvas`), its sigmoid is the share
+The canvas is turned, scaled and then moved (`Draw`), its sigmoid is the share
 of a pixel that the object covers, and objects (`--groups`, from front to back)
 are laid over the background.
 
@@ -107,8 +107,8 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     Returns:
         An `ActingModel` with the stages `stage_0` and `image`.
     """
+    from tfcomp.contrib.acting.acting_layers import Draw
     from tfcomp.contrib.acting.acting_model import ActingModel
-    from tfcomp.contrib.acting.canvas import Draw
 
     model = config.model
     space = dataset.space
@@ -191,7 +191,7 @@ def _make_transforms(
         number: The number of the object.
         **settings: Other arguments of `FactorTransforms`.
     """
-    from tfcomp.contrib.acting.transforms import FactorTransforms
+    from tfcomp.contrib.acting.acting_layers import FactorTransforms
 
     descriptions = [_describe(factor) for factor in factors]
     return FactorTransforms(

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from tfcomp.contrib.acting import canvas
-from tfcomp.contrib.acting.transforms import FactorTransforms
+from tfcomp.contrib.acting import acting_layers
+from tfcomp.contrib.acting.acting_layers import FactorTransforms
 
 # The width of the first blur, as a share of the side of an image.
 BLUR = 2.5 / 16
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
     price: float
     acts: tuple[FactorTransforms, ...]
     codes: keras.Model
-    draw: canvas.Draw
+    draw: acting_layers.Draw
 
 
 @keras.saving.register_keras_serializable(package="tfcomp")
@@ -271,9 +271,9 @@ class ActingModel(keras.Model):
         background = plan.draw.background
         background = tf.constant(background, tf.float32)
         contrast = images - background
-        images = canvas.blur(contrast, width)
+        images = acting_layers.blur(contrast, width)
         true_contrast = truth - background
-        truth = canvas.blur(true_contrast, width)
+        truth = acting_layers.blur(true_contrast, width)
 
         pixels = rows * columns * channels
         sizes = tf.shape(objects)

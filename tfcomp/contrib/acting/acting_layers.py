@@ -1,5 +1,12 @@
-"""Transforms of the acting decoder: pose terms of values, summed."""
+"""Layers of the acting decoder: pose terms are summed, and canvases drawn.
 
+`FactorTransforms` sums the pose terms of the values of an object's factors.
+`Draw` turns, scales and moves canvases, and lays them over each other, as a
+spatial transformer (Jaderberg et al. 2015): the point of a canvas that a pixel
+shows is found by undoing the pose, and read by bilinear interpolation.
+"""
+
+import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -9,8 +16,15 @@ import tensorflow as tf
 from numpy import ndarray as Array
 
 from tfcomp.contrib.acting import first_poses
-from tfcomp.contrib.acting.first_poses import CANVAS, POSE_TERMS
+from tfcomp.contrib.acting.first_poses import (
+    CANVAS,
+    FIRST_SIZE,
+    POSE_TERMS,
+    list_places,
+)
 
+FINE = 32  # pixels along a side, up to which an image has subpixels
+EMPTY = -12.0  # logit outside of a canvas
 # Learning rates relative to `--learning_rate`; else 1.
 RATES = {
     "template": 2.5,
@@ -26,6 +40,263 @@ SPREAD = {"template": 0.05}
 SMALLEST = 0.01  # of other terms
 LEFT = 4  # one in four candidates is trained to the end
 ORDER = (*first_poses.POSE, "color", "template")  # of outputs
+
+
+@functools.cache
+def make_pixels(rows: int, columns: int, subpixels: int) -> Array:
+    """Lists the places of samples; the shorter side is -1 to 1.
+
+    Args:
+        rows: Pixels of a column.
+        columns: Pixels of a row.
+        subpixels: Samples along a side of a pixel.
+
+    Returns:
+        x and y of all samples, row by row, [n, 2].
+    """
+    side = min(rows, columns)
+    x = list_places(columns, side, subpixels)
+    y = list_places(rows, side, subpixels)
+    grids = np.meshgrid(x, y)
+    places = np.stack(grids, axis=-1)
+    places = places.reshape(-1, 2)
+    return places.astype(np.float32)
+
+
+def render_shares(
+    pose: tf.Tensor,
+    canvas: tf.Tensor,
+    shape: tuple[int, int],
+    subpixels: int,
+) -> tf.Tensor:
+    """Renders the share of each pixel that an object covers.
+
+    The object is turned and scaled about its middle, then moved.
+
+    Args:
+        pose: x, y, angle and log size, [n, 4]; 1 is the shorter side.
+        canvas: The object as logits, [n, K, K].
+        shape: Rows and columns of the image.
+        subpixels: Samples along a side of a pixel.
+
+    Returns:
+        Shares from 0 to 1, [n, rows, columns].
+    """
+    rows, columns = shape
+    places = make_pixels(rows, columns, subpixels)
+    pixels = tf.constant(places)
+    center_x = pose[:, :1]
+    center_y = pose[:, 1:2]
+    turn = pose[:, 2:3]
+    log_size = pose[:, 3:]
+    x = pixels[:, 0] - center_x  # [n, samples]
+    y = pixels[:, 1] - center_y
+
+    shrink = tf.exp(-log_size)
+    cos = tf.cos(turn) * shrink
+    sin = tf.sin(turn) * shrink
+    across = cos * x + sin * y
+    down = cos * y - sin * x
+    logits = sample(canvas, x=across, y=down)
+
+    # Logits count pixels to an outline, so that edges of large objects are not
+    # wider than edges of small ones.
+    size = tf.exp(log_size)
+    logits = logits * size / FIRST_SIZE
+    shares = tf.sigmoid(logits)
+    sizes = (-1, rows, subpixels, columns, subpixels)
+    shares = tf.reshape(shares, sizes)
+    samples = (2, 4)
+    return tf.reduce_mean(shares, axis=samples)
+
+
+def sample(canvas: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Reads canvases at places, by bilinear interpolation.
+
+    Args:
+        canvas: Logits, [n, K, K].
+        x: Places from -1 to 1, [n, m].
+        y: Places from -1 to 1, [n, m].
+
+    Returns:
+        Logits [n, m], `EMPTY` outside of the canvas.
+    """
+    side = canvas.shape[-1]
+    margin = (1, 2)
+    margins = [(0, 0), margin, margin]
+    logits_over_empty = canvas - EMPTY
+    padded = tf.pad(logits_over_empty, margins)
+
+    # The four neighbors of a place lie side by side: one lookup, and one sum
+    # in its gradient.
+    last = side + 2
+    neighbors = [
+        padded[:, :last, :last],
+        padded[:, :last, 1:],
+        padded[:, 1:, :last],
+        padded[:, 1:, 1:],
+    ]
+    corners = tf.stack(neighbors, axis=-1)  # [n, K + 2, K + 2, 4]
+
+    scale = (side - 1) / 2
+    across = (x + 1) * scale
+    along = (y + 1) * scale
+    right, column = _split(across + 1, side)
+    up, row = _split(along + 1, side)
+    count = tf.shape(canvas)[0]
+    number = tf.range(count)
+    number = number[:, None]
+    place = number * last**2
+    place += row * last
+    place += column
+    corners = tf.reshape(corners, (-1, 4))
+    logits = tf.gather(corners, place)
+
+    # A tensor for 1 - right would change the last bits of gradients.
+    down = 1 - up
+    weights = [
+        down * (1 - right),
+        down * right,
+        up * (1 - right),
+        up * right,
+    ]
+    weight = tf.stack(weights, axis=-1)
+    weighted = logits * weight
+    total = tf.reduce_sum(weighted, axis=-1)
+    return total + EMPTY
+
+
+def _split(place: tf.Tensor, side: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the part behind the comma, and the cell in a padded canvas."""
+    last = side + 1.0
+    place = tf.clip_by_value(place, 0.0, last)
+    cell = tf.floor(place)
+    start = tf.stop_gradient(cell)
+    fraction = place - start
+    index = tf.cast(cell, tf.int32)
+    return fraction, index
+
+
+def compose(
+    shares: tf.Tensor,
+    colors: tf.Tensor,
+    background: tf.Tensor,
+) -> tf.Tensor:
+    """Lays objects over a background; the first one is in front.
+
+    Args:
+        shares: What objects cover of pixels, [n, G, rows, columns].
+        colors: Colors of objects, [n, G, C].
+        background: A color, [C].
+
+    Returns:
+        Images [n, rows, columns, C].
+    """
+    count = shares.shape[1]
+    pixels = shares[:, :, :, :, None]
+    first = pixels[:, 0]
+    image = tf.zeros_like(first) + background
+    for number in reversed(range(count)):
+        share = pixels[:, number]
+        color = colors[:, number, None, None, :]
+        change = color - image
+        image = image + share * change
+    return image
+
+
+def blur(images: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
+    """Blurs images by a Gaussian whose weights sum to 1.
+
+    Args:
+        images: Images [n, rows, columns, C].
+        width: The standard deviation in pixels; below 0.1 nothing is blurred.
+    """
+    rows, columns = images.shape[1:3]
+    across_rows = _make_kernel(rows, width)
+    across_columns = _make_kernel(columns, width)
+    images = tf.einsum("nrck,rs->nsck", images, across_rows)
+    return tf.einsum("nrck,cs->nrsk", images, across_columns)
+
+
+def _make_kernel(count: int, width: tf.Tensor) -> tf.Tensor:
+    """Returns what each of some pixels gives to each other, [count, count]."""
+    width = tf.maximum(width, 0.1)
+    places = tf.range(count, dtype=tf.float32)
+    others = places[:, None]
+    distances = others - places
+    steps = distances / width
+    squares = tf.square(steps)
+    kernel = tf.exp(-0.5 * squares)
+    root = math.sqrt(2 * math.pi)
+    area = width * root
+    divisor = tf.maximum(area, 1.0)
+    return kernel / divisor
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class Draw(keras.layers.Layer):
+    """Renders objects [n, G, 4 + C + K^2] over a background.
+
+    Args:
+        image_shape: Rows, columns and channels C of an image.
+        background: The color of the background, [C].
+        is_white: Whether objects are opposite the background, whatever their
+            colors.
+        **kwargs: Arguments of `keras.layers.Layer`.
+    """
+
+    def __init__(
+        self,
+        image_shape: Sequence[int],
+        background: Sequence[float],
+        is_white: bool,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.image_shape = tuple(image_shape)
+        self.background = list(background)
+        self.is_white = is_white
+
+    def call(
+        self,
+        inputs: tf.Tensor,
+        subpixels: int | None = None,
+    ) -> tf.Tensor:
+        """Renders images [n, rows, columns, C].
+
+        Args:
+            inputs: Pose, color and template of each object.
+            subpixels: Samples along a side of a pixel; by default 2 for images
+                of at most `FINE` pixels along a side, else 1.
+        """
+        rows, columns, colors = self.image_shape
+        if subpixels is None:
+            subpixels = 1
+            if max(rows, columns) <= FINE:
+                subpixels = 2
+
+        groups, depth = inputs.shape[1:]
+        objects = tf.reshape(inputs, (-1, depth))
+        first_logit = 4 + colors
+        templates = objects[:, first_logit:]
+        canvases = tf.reshape(templates, (-1, CANVAS, CANVAS))
+        canvas_poses = objects[:, :4]
+        shares = render_shares(
+            pose=canvas_poses,
+            canvas=canvases,
+            shape=(rows, columns),
+            subpixels=subpixels,
+        )
+        sizes = (-1, groups, rows, columns)
+        shares = tf.reshape(shares, sizes)
+
+        background = tf.constant(self.background, tf.float32)
+        color = inputs[:, :, 4:first_logit]
+        color = tf.sigmoid(color)
+        if self.is_white:
+            opposite = 1.0 - background
+            color = tf.zeros_like(color) + opposite
+        return compose(shares, color, background)
 
 
 @keras.saving.register_keras_serializable(package="tfcomp", name="Acts")

@@ -11,17 +11,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.datasets.own_tables import make_data, make_space
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import DATASETS, Dataset, batches
-from tfcomp.datasets.batches import (
+from tfcomp.datasets import DATASETS, Dataset
+from tfcomp.datasets.splits import MAX_REPEATS, repeat_rare
+from tfcomp.training import fit
+from tfcomp.training.fit import (
     make_batches,
     make_row_batches,
     shuffle_numbers,
 )
-from tfcomp.datasets.splits import MAX_REPEATS, repeat_rare
 
 LINE = "smoke --num_train=25"
 # Images are rendered once for all batches, or for every batch.
-STORED = pytest.mark.parametrize("most_bytes", [batches.MAX_STORED, 0])
+STORED = pytest.mark.parametrize("most_bytes", [fit.MAX_STORED, 0])
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_noise_belongs_to_the_image(
     most_bytes: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batches, "MAX_STORED", most_bytes)
+    monkeypatch.setattr(fit, "MAX_STORED", most_bytes)
     noisy = make_data(LINE, "--noise=0.25")
     size = len(dataset.splits.train)
 
@@ -124,7 +125,7 @@ def test_images_are_those_of_the_factors(
     most_bytes: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batches, "MAX_STORED", most_bytes)
+    monkeypatch.setattr(fit, "MAX_STORED", most_bytes)
     dataset = make_data(f"{LINE} {flags}")
     batches_of_images = read(dataset, 24, seed=0, num_steps=3)
 

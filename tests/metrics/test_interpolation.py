@@ -6,11 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
 
 from tests.metrics.planted import hold_out, make_bumps, make_grid
-from tfcomp.metrics import kernel_regression as kr
+from tfcomp.metrics import interpolation
 from tfcomp.metrics.interpolation import (
+    KernelFit,
     compute_interpolation,
     find_edges,
+    fit_kernels,
     interpolate_edges,
+    make_kernel,
     summarize_interpolation,
 )
 
@@ -24,8 +27,8 @@ def fit(
     outputs: np.ndarray,
     factors: np.ndarray = GRID,
     is_ood: np.ndarray = IS_OOD,
-) -> dict[str, kr.KernelFit]:
-    return kr.fit_kernels(factors, {"outputs": outputs}, is_ood)["outputs"]
+) -> dict[str, KernelFit]:
+    return fit_kernels(factors, {"outputs": outputs}, is_ood)["outputs"]
 
 
 def compute_additive(steps: np.ndarray) -> float:
@@ -54,7 +57,7 @@ def test_kernels_equal_double_loops(kernel, define) -> None:
     rows = GRID[::7]
     columns = GRID[::5]
 
-    values = kr.make_kernel(kernel, rows, columns, scales)
+    values = make_kernel(kernel, rows, columns, scales)
 
     for i, j in np.ndindex(values.shape):
         steps = (rows[i] - columns[j]) / scales
@@ -64,8 +67,8 @@ def test_kernels_equal_double_loops(kernel, define) -> None:
 @pytest.mark.parametrize("pixels", [3, 400])
 def test_leave_one_out_equals_refits(pixels, monkeypatch, rng) -> None:
     ridge = 0.3
-    monkeypatch.setattr(kr, "SCALES", (2.0,))
-    monkeypatch.setattr(kr, "RIDGES", (ridge,))
+    monkeypatch.setattr(interpolation, "SCALES", (2.0,))
+    monkeypatch.setattr(interpolation, "RIDGES", (ridge,))
     points = make_grid(5, 5)
     targets = rng.normal(size=(25, pixels)) + 2
     nothing = np.zeros(25, bool)
@@ -73,7 +76,7 @@ def test_leave_one_out_equals_refits(pixels, monkeypatch, rng) -> None:
     estimate = fit(targets, points, nothing)["product"]
 
     # An intercept is a last row and column of ones: the weights sum to 0.
-    gram = kr.make_kernel("product", points, points, [2.0, 2.0])
+    gram = make_kernel("product", points, points, [2.0, 2.0])
     system = np.pad(gram, (0, 1), constant_values=1.0)
     system[-1, -1] = -ridge
     values = np.pad(targets, [(0, 1), (0, 0)])
