@@ -36,7 +36,7 @@ def measure_run(name: str, config: RunConfig) -> None:
         config: The run.
     """
     with start_tensorflow():
-        from tfcomp.training.fit import fit_without_pause
+        from tfcomp.training.fit import fit_epochs
         from tfcomp.training.monitor import Monitor
         from tfcomp.training.prepared_models import (
             make_strategy,
@@ -52,10 +52,10 @@ def measure_run(name: str, config: RunConfig) -> None:
         monitor = Monitor(config, models, dataset)
 
         def train() -> None:
-            fit_without_pause(models.trained, dataset, one_epoch)
+            fit_epochs(models.trained, dataset, one_epoch)
 
         def train_longer() -> None:
-            fit_without_pause(models.trained, dataset, three_epochs)
+            fit_epochs(models.trained, dataset, three_epochs)
 
         def score() -> None:
             monitor.on_epoch_end(config.eval_every - 1, dict(LOGS))

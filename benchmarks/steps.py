@@ -83,7 +83,7 @@ def make_job(name: str, compiled: str, steps: int, epochs: int) -> Job:
     import keras
 
     from tfcomp.datasets import make_dataset
-    from tfcomp.training.fit import fit_without_pause
+    from tfcomp.training.fit import fit_epochs
     from tfcomp.training.prepared_models import (
         make_strategy,
         make_training_model,
@@ -108,7 +108,7 @@ def make_job(name: str, compiled: str, steps: int, epochs: int) -> Job:
     def train() -> float:
         # The first epochs of a call start the data pipeline.
         times.clear()
-        fit_without_pause(
+        fit_epochs(
             model,
             dataset,
             config,

@@ -12,7 +12,7 @@ from pipelines.profile import PROFILE_FLAGS, load_profile
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.process import exit_on_user_error
 from tfcomp.config.run_flags import Command
-from tfcomp.storage.files import check_folder, make_folder, write_whole
+from tfcomp.storage.files import check_folder, make_folder, write_atomically
 
 FLAGS = {
     "output": ("pipeline.yaml", "The file to write."),
@@ -42,7 +42,7 @@ def write_pipeline(settings: dict[str, Any]) -> int:
     )
 
     make_folder(output.parent)
-    with write_whole(output) as partial:
+    with write_atomically(output) as partial:
         compiler.Compiler().compile(pipeline, str(partial))
     print(f"pipeline  {output}")
     return 0

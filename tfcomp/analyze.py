@@ -27,7 +27,7 @@ from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.metrics.registry import is_measured
 from tfcomp.report.verbalize import is_trial, name_runs, to_file_name
 from tfcomp.storage.files import check_folder, make_folder
-from tfcomp.storage.run_folder import check_run, find_runs
+from tfcomp.storage.run_folder import find_runs, read_config
 
 MAX_LETTERS = 80  # of all names in the name of a folder
 FLAGS = {
@@ -64,7 +64,7 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         return 0
 
     paths = _find_runs(settings["run"])
-    configs = list(map(check_run, paths))
+    configs = list(map(read_config, paths))
     default = _name_folder(paths, configs)
     for path, config in zip(paths, configs, strict=True):
         admit_plugins(path, config.plugins, settings["plugins"])
@@ -116,7 +116,7 @@ def measure_runs(patterns: str, plugins: str) -> int:
     for number, path in enumerate(missing, 1):
         print(f"[{number}/{count}] {path}", flush=True)
         try:
-            config = check_run(path)
+            config = read_config(path)
             admit_plugins(path, config.plugins, plugins)
             measure_run(path)
         except (ConfigError, RunError) as error:
@@ -137,7 +137,7 @@ def _find_runs(text: str) -> list[Path]:
         is_pattern = not set(pattern).isdisjoint("*?[")
         if is_pattern and not os.path.lexists(path):
             paths += find_runs([pattern], "run")
-        else:  # `check_run` says what it lacks
+        else:  # `read_config` says what it lacks
             paths.append(path)
     if not paths:
         raise ConfigError("run", "must match at least one finished run", text)

@@ -16,7 +16,7 @@ from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names
 from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.storage.files import check_folder, write_text
-from tfcomp.storage.run_folder import check_run
+from tfcomp.storage.run_folder import read_config
 from tfcomp.training.formats import FORMATS, check_formats, write_format
 
 FLAGS = {
@@ -37,7 +37,7 @@ def export_formats(settings: dict[str, Any]) -> int:
     if not settings["run"]:
         raise ConfigError("run", "must name a run folder", "")
     path = Path(os.path.expanduser(settings["run"]))
-    config = check_run(path)
+    config = read_config(path)
     admit_plugins(path, config.plugins, settings["plugins"])
     # Of a run that was renamed, since another one may have its old name.
     name = os.path.basename(os.path.abspath(path))

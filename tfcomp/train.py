@@ -93,7 +93,7 @@ def train(settings: dict[str, Any]) -> int:
     config = make_config(settings)
     if writes_examples:
         return write_examples(config)
-    dataset = check_run(config)
+    dataset = prepare_dataset(config)
     unused = describe_unused(config, settings[TYPED])
     if unused:
         print(unused)
@@ -182,7 +182,7 @@ def format_arguments(
     return arguments
 
 
-def check_run(config: RunConfig) -> Dataset:
+def prepare_dataset(config: RunConfig) -> Dataset:
     """Checks that a run can be trained, and prints notes on its data.
 
     Args:
@@ -210,7 +210,7 @@ def run_training(
 
     Args:
         config: The run.
-        dataset: The result of `check_run`, if it was called before.
+        dataset: The result of `prepare_dataset`, if it was called before.
 
     Returns:
         The content of its `metrics.json`.
@@ -219,7 +219,7 @@ def run_training(
         ConfigError: If settings contradict each other or exceed this machine.
         RunError: If the run folder cannot be used, or training diverges.
     """
-    dataset = dataset or check_run(config)
+    dataset = dataset or prepare_dataset(config)
     finished = find_finished(config)
     if finished:
         return finished

@@ -165,7 +165,7 @@ def show_units(analysis: RunAnalysis) -> list[Exhibit]:
     """Shows the units of every hidden stage that vary most."""
     exhibits = []
     for stage in analysis.stages[1:-1]:
-        units, maps = analysis.shown_units[stage]
+        units, maps = analysis.most_variable_units[stage]
         panels = {}
         named = zip(units, maps, strict=True)
         for unit, values in named:

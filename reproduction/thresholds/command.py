@@ -330,7 +330,7 @@ def train_and_score(config: RunConfig) -> Scores:
     import tensorflow as tf
 
     from tfcomp.metrics.point_scores import evaluate_images
-    from tfcomp.training.fit import fit_without_pause
+    from tfcomp.training.fit import fit_epochs
     from tfcomp.training.prepared_models import (
         make_model,
         make_strategy,
@@ -340,7 +340,7 @@ def train_and_score(config: RunConfig) -> Scores:
     dataset = make_dataset(config)
     strategy = make_strategy(config.training.num_replicas)
     train_model = make_training_model(config, dataset, strategy)
-    fit_without_pause(train_model, dataset, config)
+    fit_epochs(train_model, dataset, config)
     # Scored in float32, whatever the precision of the training.
     eval_model = make_model(config, dataset, "float32")
     eval_model.set_weights(train_model.get_weights())

@@ -48,7 +48,7 @@ def test_images_and_splits_of_many_binary_factors(num_factors: int) -> None:
     held_out = (table.points[:, :2] == 1).all(axis=1)
     assert_array_equal(dataset.splits.is_ood, held_out)
     assert dataset.planes == []
-    assert dataset.known is None
+    assert dataset.id_mask is None
     assert "combinations exist" in dataset.list_notes()[0]
 
 

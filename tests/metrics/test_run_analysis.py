@@ -187,8 +187,8 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
         assert_allclose(part.metrics[stage], metric, rtol=1e-4)
     images = alone.evaluation.images
     assert_allclose(part.evaluation.images, images, atol=1e-5)
-    for stage, (units, maps) in alone.shown_units.items():
-        part_units, part_maps = part.shown_units[stage]
+    for stage, (units, maps) in alone.most_variable_units.items():
+        part_units, part_maps = part.most_variable_units[stage]
         assert_array_equal(part_units, units)
         assert_allclose(part_maps, maps, atol=1e-5)
     # A complete grid is shown whole.

@@ -23,7 +23,7 @@ from tfcomp.figures.image_files import read_outputs, write_outputs
 from tfcomp.models.loading import hash_weights, load_run, open_model
 from tfcomp.models.registry import check_config
 from tfcomp.storage import run_folder
-from tfcomp.storage.run_folder import check_run, is_finished
+from tfcomp.storage.run_folder import is_finished, read_config
 from tfcomp.training.experiment import train_and_evaluate
 
 
@@ -50,15 +50,15 @@ def test_missing_and_damaged_files(run_copy, name) -> None:
 
     file.unlink()
     with pytest.raises(RunError, match=f"has no {name}"):
-        check_run(run_copy)
+        read_config(run_copy)
     assert not is_finished(run_copy)
 
 
 def test_folders_without_a_run(tmp_path) -> None:
     with pytest.raises(RunError, match="exist"):
-        check_run(tmp_path / "no")
+        read_config(tmp_path / "no")
     with pytest.raises(RunError, match="run.flags"):
-        check_run(tmp_path)
+        read_config(tmp_path)
 
 
 @pytest.mark.parametrize("flag", ["--color=red", "--depth=0"])
@@ -68,7 +68,7 @@ def test_flags_of_another_version(flag, run_copy) -> None:
     file.write_text("\n".join([*lines, flag]))
 
     with pytest.raises(RunError, match="version"):
-        check_run(run_copy)
+        read_config(run_copy)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.files import lock_folder
 from tfcomp.storage.run_folder import (
-    check_run,
     claim_run,
     find_runs,
     is_finished,
+    read_config,
     read_metrics,
     remove_outputs,
 )
@@ -69,7 +69,7 @@ def test_a_run_that_is_not_finished(
     with pytest.raises(RunError, match="add --resume"):
         claim(make_smoke())
     with pytest.raises(RunError, match="--resume$"):
-        check_run(run)
+        read_config(run)
     with lock_folder(run), pytest.raises(RunError, match="another process"):
         claim(make_smoke("--resume"))
     claim(make_smoke("--resume"))
@@ -80,7 +80,7 @@ def test_flags_of_a_run_that_are_empty(make_smoke: Callable) -> None:
     claim(config)
     (Path(config.run_dir) / "run.flags").write_text("\n")
     with pytest.raises(RunError, match="run.flags"):
-        check_run(config.run_dir)
+        read_config(config.run_dir)
 
 
 # What data managers and users make of a run folder
@@ -98,7 +98,7 @@ def test_a_run_of_links_is_read_and_resumed(
         (run / name).symlink_to(store / name)
     (run / "best.keras").symlink_to("model.keras")
 
-    assert check_run(run).run_dir == str(run)
+    assert read_config(run).run_dir == str(run)
     assert read_metrics(run) == METRICS
     claim(dataclasses.replace(finished, resume=True))
 
@@ -107,7 +107,7 @@ def test_editors_of_windows_change_no_flags(finished: RunConfig) -> None:
     file = Path(finished.run_dir, "run.flags")
     content = file.read_bytes().replace(b"\n", b"\r\n")
     file.write_bytes(codecs.BOM_UTF8 + content)
-    assert check_run(file.parent) == finished
+    assert read_config(file.parent) == finished
 
 
 @pytest.mark.parametrize("name", ["run.flags", "metrics.json", "model.keras"])
@@ -120,7 +120,7 @@ def test_files_that_are_not_fetched(
     file.symlink_to("../.git/annex/objects/x")
 
     for read in (
-        lambda: check_run(file.parent),
+        lambda: read_config(file.parent),
         lambda: claim(make_smoke("--resume")),
         lambda: claim(make_smoke("--overwrite")),
     ):

@@ -82,15 +82,15 @@ def name_arguments(
     return call
 
 
-def suggest(name: str, known: Iterable[str], dashes: str = "") -> str:
-    """Returns a hint at the closest known name, empty if none is close.
+def suggest(name: str, names: Iterable[str], dashes: str = "") -> str:
+    """Returns a hint at the closest name, empty if none is close.
 
     Args:
         name: What was given.
-        known: All names.
+        names: All names.
         dashes: What stands before a name in the hint.
     """
-    matches = difflib.get_close_matches(name, list(known), n=1)
+    matches = difflib.get_close_matches(name, list(names), n=1)
     if not matches:
         return ""
     return f", did you mean {dashes}{matches[0]}?"

@@ -46,18 +46,18 @@ def import_plugins(modules: str) -> None:
             IMPORTING.pop()
 
 
-def admit_plugins(run: Path, modules: str, given: str = "") -> None:
+def admit_plugins(run: Path, modules: str, trusted: str = "") -> None:
     """Imports the plugins that the user names, and no others of a run.
 
     Args:
         run: A run folder, which may come from a stranger.
         modules: The plugins that its flags name, separated by commas.
-        given: The plugins that the user names, separated by commas.
+        trusted: The plugins that the user names, separated by commas.
 
     Raises:
         RunError: If a plugin of the run is not imported by then.
     """
-    import_plugins(given)
+    import_plugins(trusted)
     missing = [name for name in split_names(modules) if name not in sys.modules]
     if missing:
         names = ",".join(missing)

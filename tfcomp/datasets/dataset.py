@@ -186,7 +186,7 @@ class Dataset:
         return num_cells <= MAX_CELLS
 
     @cached_property
-    def known(self) -> Array | None:
+    def id_mask(self) -> Array | None:
         """Mask of ID combinations, [*sizes]; None for a large space."""
         if not self.is_mapped:
             return None

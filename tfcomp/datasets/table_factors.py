@@ -232,63 +232,65 @@ def _read_numbers(field: str, given: Any) -> Array | None:
     return numbers.astype(float)
 
 
-def make_factor(given: Description, bins: int) -> FactorColumn:
+def make_factor(description: Description, bins: int) -> FactorColumn:
     """Makes a factor of a column.
 
     Args:
-        given: The column, and what is said of it.
+        description: The column, and what is said of it.
         bins: The default number of bins of a continuous factor.
 
     Raises:
         TableError: If classes or the description break a rule.
     """
-    kind, _, size = given.kind.partition(":")
-    if not isinstance(given.numbers, Array):
-        given = _number_cells(given, kind)
+    kind, _, size = description.kind.partition(":")
+    if not isinstance(description.numbers, Array):
+        description = _number_cells(description, kind)
     if kind == "continuous":
-        return _make_continuous(given, size or str(bins))
-    return _make_discrete(given)
+        return _make_continuous(description, size or str(bins))
+    return _make_discrete(description)
 
 
-def _number_cells(given: Description, kind: str) -> Description:
+def _number_cells(description: Description, kind: str) -> Description:
     """Numbers the cells of a column, which become its classes."""
-    cells = given.numbers.rename(given.name)
+    cells = description.numbers.rename(description.name)
     levels = number_cells(cells, kind)
-    names = _read_texts(f"levels of {given.name}", levels.names)
+    names = _read_texts(f"levels of {description.name}", levels.names)
     return dataclasses.replace(
-        given,
+        description,
         numbers=levels.index,
         values=levels.values,
-        levels=given.levels or names,
-        unit=given.unit or levels.unit,
+        levels=description.levels or names,
+        unit=description.unit or levels.unit,
     )
 
 
-def _make_continuous(given: Description, size: str) -> FactorColumn:
+def _make_continuous(description: Description, size: str) -> FactorColumn:
     """Makes a factor with evenly spaced bins, whose number is a text."""
-    if given.levels:  # classes in the order of the file
-        rule = f"of {given.name} must be numbers where kinds has continuous"
-        listed = ", ".join(given.levels)
+    if description.levels:  # classes in the order of the file
+        rule = (
+            f"of {description.name} must be numbers where kinds has continuous"
+        )
+        listed = ", ".join(description.levels)
         raise TableError("values", rule, listed[:MAX_TEXT])
 
-    values = _read_points(given)
+    values = _read_points(description)
     origin = _find_origin(values, EVEN * np.ptp(values))
     values = values - origin
     low = values.min()
     high = values.max()
     if not np.isfinite(values).all() or low == high:
-        rule = f"of {given.name} must be finite and differ"
+        rule = f"of {description.name} must be finite and differ"
         raise TableError("values", rule, f"{low} to {high}")
     if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
-        rule = f"of {given.name} must be 2 to {SPARSE}"
+        rule = f"of {description.name} must be 2 to {SPARSE}"
         raise TableError("bins", rule, size)
 
     factor = Factor(
-        given.name,
+        description.name,
         size=int(size),
         low=float(np.float32(low)),
         high=float(np.float32(high)),
-        unit=given.unit,
+        unit=description.unit,
         continuous=True,
     )
     index = factor.to_index(values)
@@ -301,49 +303,49 @@ def _make_continuous(given: Description, size: str) -> FactorColumn:
     )
 
 
-def _read_points(given: Description) -> Array:
+def _read_points(description: Description) -> Array:
     """Reads the value of each image, [n]."""
-    if given.values is None:
-        return np.asarray(given.numbers, float)
-    if given.is_by_image:
-        return given.values
-    index = _read_classes(given.numbers, given.name)
-    values = _read_values(given.values, index, given)
+    if description.values is None:
+        return np.asarray(description.numbers, float)
+    if description.is_by_image:
+        return description.values
+    index = _read_classes(description.numbers, description.name)
+    values = _read_values(description.values, index, description)
     return values[index]
 
 
-def _make_discrete(given: Description) -> FactorColumn:
+def _make_discrete(description: Description) -> FactorColumn:
     """Makes a factor of classes: an ordered, periodic or categorical one."""
-    kind, period = _read_kind(given)
-    index = _read_classes(given.numbers, given.name)
-    values = _list_values(index, given, period)
+    kind, period = _read_kind(description)
+    index = _read_classes(description.numbers, description.name)
+    values = _list_values(index, description, period)
     steps = np.diff(values)
     origin = _find_origin(values, steps.min(initial=np.inf))
     values = values - origin
-    _check_rising(given.name, values)
+    _check_rising(description.name, values)
     low = float(values[0])
     if len(values) == 1:  # `FactorTable` leaves it out
-        factor = Factor(given.name, 1, low, high=low + 1)
+        factor = Factor(description.name, 1, low, high=low + 1)
         return FactorColumn(factor, index, values[index])
 
     is_periodic = kind == "periodic"
     high = float(values[-1])
     if is_periodic:
-        high = _find_end(given.name, values, period)
+        high = _find_end(description.name, values, period)
     even = np.linspace(low, high, len(values), endpoint=not is_periodic)
     levels: tuple[float, ...] = ()
     if not _is_even(values, even):
         levels = tuple(values.tolist())
     factor = Factor(
-        given.name,
+        description.name,
         size=len(values),
         low=low,
         high=high,
-        unit=given.unit,
+        unit=description.unit,
         periodic=is_periodic,
         categorical=kind == "categorical",
         levels=levels,
-        names=given.levels,
+        names=description.levels,
     )
     return FactorColumn(
         factor,
@@ -373,48 +375,50 @@ def _find_origin(values: Array, precision: float) -> float:
     return 0.0
 
 
-def _read_kind(given: Description) -> tuple[str, float]:
+def _read_kind(description: Description) -> tuple[str, float]:
     """Reads the kind of a factor, and its period, 0 if none is given."""
     default = "ordered"
-    if given.levels and given.values is None:
+    if description.levels and description.values is None:
         default = "categorical"
-    kind, _, text = (given.kind or default).partition(":")
+    kind, _, text = (description.kind or default).partition(":")
     if kind not in KINDS:
-        rule = f"of {given.name} must be one of {KINDS}"
+        rule = f"of {description.name} must be one of {KINDS}"
         raise TableError("kinds", rule, kind)
 
-    period = _read_period(given.name, text)
+    period = _read_period(description.name, text)
     if kind != "periodic":
         return kind, 0.0
     return kind, period
 
 
-def _list_values(index: Array, given: Description, period: float) -> Array:
+def _list_values(
+    index: Array, description: Description, period: float
+) -> Array:
     """Lists the values of the classes of a factor, [size].
 
     Args:
         index: The class of each image, [n].
-        given: What is known of the factor.
+        description: The factor's column and its settings.
         period: The period, which is divided among the classes; 0 if it is
             unknown or there is none.
     """
-    if given.values is None:
+    if description.values is None:
         num_present = int(index.max()) + 1
-        size = max(num_present, len(given.levels), given.size)
+        size = max(num_present, len(description.levels), description.size)
         step = 1.0
         if period:
             step = period / size
         values = np.arange(size) * step
     else:
-        values = _read_values(given.values, index, given)
+        values = _read_values(description.values, index, description)
 
     sizes = {
-        "levels": len(given.levels),
-        "sizes": given.size,
+        "levels": len(description.levels),
+        "sizes": description.size,
     }
     for field, size in sizes.items():
         if size not in (0, len(values)):
-            rule = f"of {given.name} must fit its {len(values)} classes"
+            rule = f"of {description.name} must fit its {len(values)} classes"
             raise TableError(field, rule, size)
     return values
 
@@ -469,21 +473,23 @@ def _read_classes(numbers: Array, name: str) -> Array:
     return numbers.astype(np.int64)
 
 
-def _read_values(values: Array, index: Array, given: Description) -> Array:
+def _read_values(
+    values: Array, index: Array, description: Description
+) -> Array:
     """Reads the value of each class, [size].
 
     Args:
         values: Values by class, padded with NaN, or by image.
         index: The class of each image, [n].
-        given: What is known of the factor.
+        description: The factor's column and its settings.
     """
-    if given.is_by_image:
-        values = _find_values(values, index, given.name)
+    if description.is_by_image:
+        values = _find_values(values, index, description.name)
     else:
         values = values[~np.isnan(values)]
-    size = max(int(index.max()) + 1, len(given.levels))
+    size = max(int(index.max()) + 1, len(description.levels))
     if len(values) < size:
-        rule = f"of {given.name} must be given for all {size} classes"
+        rule = f"of {description.name} must be given for all {size} classes"
         raise TableError("values", rule, len(values))
     return values
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from tfcomp.storage.files import make_folder, write_whole
+from tfcomp.storage.files import make_folder, write_atomically
 
 FOLDER = "outputs"
 PREVIEW_FILE = "preview.png"
@@ -145,7 +145,7 @@ def write_outputs(
     outputs = make_folder(folder / FOLDER)
     path = outputs / f"epoch_{epoch}.npz"
     pixels = to_bytes(images)
-    with write_whole(path) as partial, open(partial, "wb") as file:
+    with write_atomically(path) as partial, open(partial, "wb") as file:
         np.savez_compressed(
             file,
             factors=factors,
@@ -219,7 +219,7 @@ def write_preview(
     info = PngInfo()
     points = json.dumps(list(titles))
     info.add_text("points", points)
-    with write_whole(folder / PREVIEW_FILE) as partial:
+    with write_atomically(folder / PREVIEW_FILE) as partial:
         sheet.save(partial, "PNG", pnginfo=info)
 
 

@@ -21,7 +21,7 @@ from tfcomp.config.errors import describe_refusal
 from tfcomp.figures.image_files import arrange_channels, tile_images, to_bytes
 from tfcomp.figures.pictures import title_points
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.storage.files import make_folder, write_text, write_whole
+from tfcomp.storage.files import make_folder, write_atomically, write_text
 
 CONFIG_FILE = "projector_config.pbtxt"  # the name is TensorBoard's
 SUBFOLDER = "projector"
@@ -57,7 +57,7 @@ def write_projector(
 
     _write_metadata(folder / METADATA_FILE, metadata)
     sprite, size = make_sprite(images)
-    with write_whole(folder / SPRITE_FILE) as partial:
+    with write_atomically(folder / SPRITE_FILE) as partial:
         picture = Image.fromarray(sprite)
         picture.save(partial, "PNG")
 
@@ -68,7 +68,7 @@ def write_projector(
         path = f"{SUBFOLDER}/{index:02d}_{safe}.tsv"
         # Text, since TensorBoard takes bytes for text as well when they happen
         # to be valid characters, which the zeros of a dead stage are.
-        with write_whole(folder / path) as partial:
+        with write_atomically(folder / path) as partial:
             np.savetxt(
                 partial,
                 features,

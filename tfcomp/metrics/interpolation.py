@@ -84,32 +84,32 @@ class Interpolation:
 
 
 def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
-    """Finds the known points before and after held-out points of a curve.
+    """Finds the ID points before and after held-out points of a curve.
 
     Args:
         is_ood: Which points are held out, in the order of the curve, [n].
         cycle: Steps once around a closed curve (`Factor.cycle`); 0 if open.
 
     Returns:
-        Rows of held-out points between known ones [m], rows of their edges
+        Rows of held-out points between ID ones [m], rows of their edges
         [m, 2], and the fraction of the way between these [m].
     """
-    known_rows = np.flatnonzero(~is_ood)
+    id_rows = np.flatnonzero(~is_ood)
     rows = np.flatnonzero(is_ood)
     if cycle:
         turns = [-cycle, 0, cycle]
-        repeated = np.add.outer(turns, known_rows)
-        known_rows = repeated.ravel()
+        repeated = np.add.outer(turns, id_rows)
+        id_rows = repeated.ravel()
 
-    following = np.searchsorted(known_rows, rows)
+    following = np.searchsorted(id_rows, rows)
     has_before = following > 0
-    has_after = following < len(known_rows)
+    has_after = following < len(id_rows)
     is_inside = has_before & has_after
     rows = rows[is_inside]
     following = following[is_inside]
 
-    before = known_rows[following - 1]
-    after = known_rows[following]
+    before = id_rows[following - 1]
+    after = id_rows[following]
     width = after - before
     fraction = (rows - before) / width
     edges = np.stack([before, after], axis=1)  # [m, 2]
@@ -124,7 +124,7 @@ def compute_interpolation(
     is_ood: Array,
     cycle: int = 0,
 ) -> Interpolation:
-    """Compares outputs between known points with the images at the edges.
+    """Compares outputs between ID points with the images at the edges.
 
     Args:
         outputs: Bright outputs along a curve, [n, ...].

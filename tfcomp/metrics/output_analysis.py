@@ -355,16 +355,16 @@ class OutputAnalysis:
 
     @cached_property
     def border_distance(self) -> Array:
-        """Steps from each point to what was trained, [n]; inf if unknown."""
+        """Steps from points to ID combinations, [n]; inf in a large space."""
         space = self.dataset.space
         grid = self.splits.grid
-        is_known = self.dataset.known
-        if is_known is None:
+        id_mask = self.dataset.id_mask
+        if id_mask is None:
             return np.full(len(grid), np.inf)
 
-        # Combinations that do not exist are not known either.
-        is_unknown = ~is_known.ravel()
-        distance = compute_border_distance(is_unknown, space)
+        # Combinations that do not exist were not trained either.
+        is_untrained = ~id_mask.ravel()
+        distance = compute_border_distance(is_untrained, space)
         places = space.to_place(grid)
         return distance[places]
 
@@ -460,7 +460,7 @@ class OutputAnalysis:
 
     @cached_property
     def gaps(self) -> list[Curve]:
-        """The curves with a held-out point between two known ones."""
+        """The curves with a held-out point between two ID ones."""
         gaps = []
         for curve in self.curves:
             is_ood = self.splits.is_ood[curve.rows]

@@ -125,18 +125,18 @@ def evaluate_images(
     truth = dataset.grid_images
 
     # A streamed split scores more points than the grid has.
-    known_images: Array | None = images
-    known_truth: Array | None = truth
+    grid_images: Array | None = images
+    grid_truth: Array | None = truth
     if splits.is_streamed:
-        known_images = None
-        known_truth = None
+        grid_images = None
+        grid_truth = None
     subsets = dataset.subsets
     scores = _score(
         dataset,
         predict,
         subsets,
-        known_images,
-        known_truth,
+        grid_images,
+        grid_truth,
     )
     for name, render in dataset.other_truths.items():
         named = {}
@@ -146,7 +146,7 @@ def evaluate_images(
             dataset,
             predict,
             named,
-            known_images,
+            grid_images,
             render=render,
         )
     return Evaluation(images, truth, scores)

@@ -56,7 +56,7 @@ References = dict[str, dict[str, float]]
 
 _BLOCK = 64  # points whose distances are held at a time
 # Training points among which the nearest is searched.
-MAX_KNOWN = 2**16
+MAX_TRAINED = 2**16
 MAX_VALUES = 16  # of a factor that is averaged over
 
 
@@ -86,28 +86,28 @@ def compute_offsets(
     return offsets
 
 
-def find_nearest(index: Array, known: Array, space: FactorSpace) -> Array:
-    """Finds the nearest of the known points, as in `nearest_id`.
+def find_nearest(index: Array, candidates: Array, space: FactorSpace) -> Array:
+    """Finds the nearest of some points, as in `nearest_id`.
 
     Args:
         index: Grid indices, [m, F].
-        known: Grid indices among which the nearest is searched, [n, F].
+        candidates: Grid indices among which the nearest is searched, [n, F].
         space: The factors.
 
     Returns:
-        Rows of known points, [m].
+        Rows of candidates, [m].
     """
     all_steps = sum(space.shape)
     nearest = []
     for start in range(0, len(index), _BLOCK):
         end = start + _BLOCK
         block = index[start:end]
-        distances = np.zeros((len(block), len(known)))
+        distances = np.zeros((len(block), len(candidates)))
         for column, factor in enumerate(space):
             # Values are compared, not points: many points share them.
             block_values = block[:, column]
             values, places = np.unique(block_values, return_inverse=True)
-            others = known[:, column, None]
+            others = candidates[:, column, None]
             for number, value in enumerate(values):
                 offsets = compute_offsets(others, value, [factor])
                 steps = offsets[:, 0]
@@ -272,7 +272,7 @@ def find_levels(dataset: Dataset) -> Array:
     """Counts factors that differ between points and the nearest ID point."""
     space = dataset.space
     index = space.to_index(dataset.splits.grid)
-    train = sample_known(dataset)
+    train = sample_training_points(dataset)
     train_index = space.to_index(train)
     trained = np.unique(train_index, axis=0)
 
@@ -297,7 +297,8 @@ def list_levels(dataset: Dataset) -> Iterator[tuple[str, str, Array]]:
         if mask.any():
             yield subset, "any", mask
 
-    if not len(sample_known(dataset)):  # as of stripes, which lack x or y
+    # Stripes lack x or y.
+    if not len(sample_training_points(dataset)):
         return
     levels = find_levels(dataset)
     for subset, mask in subsets.items():
@@ -305,18 +306,18 @@ def list_levels(dataset: Dataset) -> Iterator[tuple[str, str, Array]]:
             yield subset, str(level), mask & (levels == level)
 
 
-def sample_known(dataset: Dataset) -> Array:
+def sample_training_points(dataset: Dataset) -> Array:
     """Samples training points without NaN, always the same ones, [m, F]."""
-    rows = _choose_known(dataset)
+    rows = _choose_training_rows(dataset)
     return dataset.splits.train[rows]
 
 
-def _choose_known(dataset: Dataset) -> Array:
-    """Chooses rows of the training table for `sample_known`, [m]."""
+def _choose_training_rows(dataset: Dataset) -> Array:
+    """Chooses rows of the training table for `sample_training_points`, [m]."""
     train = dataset.splits.train
-    is_whole = np.isfinite(train).all(axis=1)
-    rows = np.flatnonzero(is_whole)
-    sample = choose_rows(len(rows), MAX_KNOWN)
+    is_complete = np.isfinite(train).all(axis=1)
+    rows = np.flatnonzero(is_complete)
+    sample = choose_rows(len(rows), MAX_TRAINED)
     return rows[sample]
 
 
@@ -328,17 +329,17 @@ def predict_references(dataset: Dataset) -> Arrays:
     mean image: no other copy has a lower error.
     """
     space = dataset.space
-    known_rows = _choose_known(dataset)
-    if not len(known_rows):
+    train_rows = _choose_training_rows(dataset)
+    if not len(train_rows):
         return {}
 
-    train = dataset.splits.train[known_rows]
-    known_index = space.to_index(train)
+    train = dataset.splits.train[train_rows]
+    train_index = space.to_index(train)
     index = space.to_index(dataset.splits.grid)
     rows = choose_rows(len(train), MAX_AVERAGED)
-    images = dataset.render_training(known_rows[rows])
-    effects = fit_effects(known_index[rows], space.shape, images)
-    nearest = find_nearest(index, known_index, space)
+    images = dataset.render_training(train_rows[rows])
+    effects = fit_effects(train_index[rows], space.shape, images)
+    nearest = find_nearest(index, train_index, space)
     design = make_design(index, space.shape)
     mean_image = effects[0]
 

@@ -68,7 +68,7 @@ class LayerAnalysis:
     log_volume: Arrays
 
 
-def reset(run: LoadedRun) -> LoadedRun:
+def make_untrained(run: LoadedRun) -> LoadedRun:
     """Returns a copy of a run with its network as it was before training.
 
     Args:
@@ -145,7 +145,7 @@ class RunAnalysis(OutputAnalysis):
         run = self._run
         if run is None or run.path is None:
             return None
-        untrained = reset(run)
+        untrained = make_untrained(run)
         return RunAnalysis.of_run(untrained)
 
     @property
@@ -502,7 +502,7 @@ class RunAnalysis(OutputAnalysis):
         return ranks
 
     @cached_property
-    def shown_units(self) -> dict[str, tuple[Array, Array]]:
+    def most_variable_units(self) -> dict[str, tuple[Array, Array]]:
         """Units of every stage that vary most, [k], and activations, [k, n]."""
 
         def select(values: Array) -> tuple[Array, Array]:
@@ -554,7 +554,7 @@ def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     metrics = compute_metrics(trained)
 
     # The same metrics at the start of the training, for comparison.
-    start_run = reset(run)
+    start_run = make_untrained(run)
     untrained = RunAnalysis.of_run(start_run, traced=traced)
     start = compute_metrics(untrained)
     del start["stages"]  # the same names

@@ -87,7 +87,7 @@ def load_run(path: str | Path) -> LoadedRun:
             code.
     """
     path = Path(path)
-    config = run_folder.check_run(path)
+    config = run_folder.read_config(path)
     model_file = path / MODEL_FILE
     admit_plugins(path, config.plugins)
     try:

@@ -320,8 +320,8 @@ def format_tables(tables: Sequence[DataFrame]) -> str:
     lines = []
     for table in tables:
         for name, rows in table.groupby("line", sort=False):
-            shown = rows[SHOWN].dropna(axis="columns", how="all")
-            text = shown.to_string(
+            rows_with_values = rows[SHOWN].dropna(axis="columns", how="all")
+            text = rows_with_values.to_string(
                 index=False,
                 float_format="{:.3g}".format,
             )

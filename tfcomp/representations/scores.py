@@ -23,11 +23,11 @@ MAX_COMPARED = 1024  # points whose kernels and nearest items are compared
 MAX_TRAIN = 2**16  # training points among which the nearest is searched
 
 
-def read_layers(given: Any, count: int) -> Arrays:
+def read_layers(embeddings: Any, count: int) -> Arrays:
     """Reads embeddings by layer, and checks rows and numbers.
 
     Args:
-        given: Embeddings [n, ...], or a mapping from names of layers to them.
+        embeddings: Numbers [n, ...], or a mapping from names of layers to them.
         count: Number of combinations n.
 
     Returns:
@@ -37,13 +37,13 @@ def read_layers(given: Any, count: int) -> Arrays:
         ValueError: If they have other rows, are no numbers or not finite, or
             if a layer has a name that cannot be used.
     """
-    if not isinstance(given, Mapping):
-        given = {"embeddings": given}
-    if not given:
+    if not isinstance(embeddings, Mapping):
+        embeddings = {"embeddings": embeddings}
+    if not embeddings:
         raise ValueError("embeddings must have at least one layer, got none")
 
     layers = {}
-    for key, value in given.items():
+    for key, value in embeddings.items():
         name = str(key)
         array = to_array(value)
         _check_layer(name, array, count)

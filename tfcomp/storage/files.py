@@ -1,8 +1,8 @@
 """Reads and writes whole files and folders.
 
-Writing goes through `write_whole`, `replace_folder` or `open_log`. A file is
-absent or complete, and a link in its place is replaced: what the link leads to
-stays as it is.
+Writing goes through `write_atomically`, `replace_folder` or `open_log`. A file
+is absent or complete, and a link in its place is replaced: what the link leads
+to stays as it is.
 
 Folders are checked and locked, and a folder has numbered versions of a
 SavedModel: `<folder>/<number>/`, as TensorFlow Serving reads it. A version
@@ -74,12 +74,12 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     except csv.Error as error:
         raise DamagedFileError(path, error) from error
 
-    is_whole = text.endswith("\n")
+    is_complete = text.endswith("\n")
     for row in rows:
         # The reader marks missing and further cells of a row by None.
         if None in row or None in row.values():
-            is_whole = False
-    if not is_whole:
+            is_complete = False
+    if not is_complete:
         raise DamagedFileError(path, "its rows are incomplete")
     return rows
 
@@ -133,12 +133,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         path: The file.
         content: Its content.
     """
-    with write_whole(path) as partial:
+    with write_atomically(path) as partial:
         partial.write_bytes(content)
 
 
 @contextlib.contextmanager
-def write_whole(path: Path) -> Iterator[Path]:
+def write_atomically(path: Path) -> Iterator[Path]:
     """Yields a new empty file that becomes `path` if the block succeeds.
 
     Nobody can know its name before, and it replaces a link at `path`.

@@ -144,7 +144,7 @@ def find_finished(config: RunConfig) -> dict[str, Any] | None:
     return read_metrics(folder)
 
 
-def check_run(path: str | Path) -> RunConfig:
+def read_config(path: str | Path) -> RunConfig:
     """Reads the settings of a finished run from its folder.
 
     Args:

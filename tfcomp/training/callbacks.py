@@ -308,7 +308,7 @@ class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self._config
 
 
-def clip_whole(optimizer: keras.Optimizer) -> None:
+def clip_total_gradient(optimizer: keras.Optimizer) -> None:
     """Clips the gradient of all replicas; Keras clips the part of each."""
     clip = optimizer._clip_gradients
 

@@ -108,7 +108,7 @@ def _run(
         metrics["untrained"] = untrained
         metrics |= describe_data(dataset)
 
-        with files.write_whole(folder / MODEL_FILE) as partial:
+        with files.write_atomically(folder / MODEL_FILE) as partial:
             models.observed.save(partial)
         metrics[WEIGHTS_HASH] = hash_weights(models.observed)
         if config.export:

@@ -99,7 +99,7 @@ def fit_model(
                 save,
                 show,
             ]
-            fit_without_pause(
+            fit_epochs(
                 model,
                 dataset,
                 config,
@@ -191,7 +191,7 @@ def show_epochs(
         yield keras.callbacks.LambdaCallback(on_epoch_end=show)
 
 
-def fit_without_pause(
+def fit_epochs(
     model: TrainModel,
     dataset: Dataset,
     config: RunConfig,

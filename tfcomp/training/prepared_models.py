@@ -35,7 +35,7 @@ from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.forced_rendering import use_products
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
-from tfcomp.training.callbacks import clip_whole, make_rate
+from tfcomp.training.callbacks import clip_total_gradient, make_rate
 
 # Steps that Keras may run in one call, a third faster for tiny models.
 MOST_STEPS = 25
@@ -276,7 +276,7 @@ def compile_model(
     # Its variables must exist before a checkpoint can be restored to them.
     model.optimizer.build(model.trainable_variables)
     if replicas > 1:
-        clip_whole(model.optimizer)
+        clip_total_gradient(model.optimizer)
 
 
 def make_training_model(
