@@ -8,6 +8,7 @@ docs/tutorials/donut.md shows all of them.
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -437,11 +438,18 @@ class RunSummaries:
         self._writer = tf.summary.create_file_writer(config.run_dir)
         self._config = config
         self._dataset = dataset
-        self._has_maps = False
-        self._has_curves = False
-        if dataset.splits.is_complete:
-            self._has_maps = bool(dataset.planes)
-            self._has_curves = bool(list_curves(dataset.space))
+
+    @cached_property
+    def _has_maps(self) -> bool:
+        """True if scores can be shown as maps over two factors."""
+        return self._dataset.splits.is_complete and bool(self._dataset.planes)
+
+    @cached_property
+    def _has_curves(self) -> bool:
+        """True if errors can be shown as a curve over one factor."""
+        if not self._dataset.splits.is_complete:
+            return False
+        return bool(list_curves(self._dataset.space))
 
     def write_settings(self) -> None:
         """Writes the settings of the run for TensorBoard's page HParams.
