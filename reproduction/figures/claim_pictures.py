@@ -34,17 +34,21 @@ COLORS = {
     ALL: "#2166ac",
     UNTRAINED: "#777777",
 }
-LOG_ERROR = "log10 of OOD error (blank: 0)"
+LOG_ERROR = "log₁₀ of held-out relative MSE (blank: 0)"
 # The claim, the start of its quantity, and the label of its row.
 SYMPTOMS = (
-    ("C1", "OOD error", "C1: log10 of\nOOD error"),
-    ("C4", "R² of", "C4: R² on\nmemories"),
-    ("C5", "alignment", "C5: additive less\nradial kernel"),
-    ("C6", "F (exact)", "C6: fall of F\n(exact)"),
-    ("C6", "F (published", "C6: fall of F\n(published code)"),
-    ("C8", "probe", "C8: probe R²,\nlast less first"),
-    ("C9", "|log V", "C9: warp,\nlate stages"),
-    ("C21", "share of OOD images with two", "C21: several\npeaks"),
+    ("C1", "OOD error", "log₁₀ of held-out\nrelative MSE (C1)"),
+    ("C4", "R² of", "R² on training\nimages (C4)"),
+    ("C5", "alignment", "additive less\nradial kernel (C5)"),
+    ("C6", "F (exact)", "factorization,\nlast less first (C6)"),
+    ("C6", "F (published", "the same by the\npublished code (C6)"),
+    ("C8", "probe", "probe R²,\nlast less first (C8)"),
+    ("C9", "|log V", "warp of\nlate stages (C9)"),
+    (
+        "C21",
+        "share of OOD images with two",
+        "share of images with\nseveral peaks (C21)",
+    ),
 )
 Samples = Mapping[str, "Series"]
 Panels = dict[str, dict[str, "Series"]]  # by label, and by name of the runs
@@ -87,7 +91,7 @@ def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
             ha="right",
             va="center",
         )
-        first.yaxis.set_label_coords(-0.38, 0.5)
+        first.yaxis.set_label_coords(-0.44, 0.5)
     for axes, code in zip(grid[0], CODES, strict=True):
         axes.set_title(f"{code} code")
     figure.subplots_adjust(

@@ -2,15 +2,15 @@
 
     python -m reproduction.figures --runs=reproduction/evidence --output=figures
 
-writes PNG files and index.md: for every figure its subject in the paper, the
-runs that were used, and what is missing. Pictures of scores are drawn from
-packed evidence, too; pictures of networks need run folders or published
-models.
+writes each figure as PNG and PDF, as wide as it is in print, and index.md: for
+every figure its subject in the paper, and the runs that it shows. Scores are of
+the runs. Pictures of networks are of the runs with weights, and else of
+published models with the same settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from reproduction.figures.paper_figure import (
     select_runs,
 )
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.process import quiet_startup
+from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names
 from tfcomp.storage.files import (
@@ -48,12 +48,16 @@ FLAGS = {
         "models: patterns with *, separated by commas.",
     ),
     "output": ("paper_figures", "The folder for the figures and index.md."),
+    "width": (
+        "page",
+        "The most that a figure is wide: page (6.75 inches) or column (3.25).",
+    ),
     "only": (
         "",
         "Figures to draw, as 3e, separated by commas; by default all.",
     ),
 }
-DPI = 200  # twice the resolution of the reports
+DPI = 300  # of print
 
 
 def draw_figures(settings: dict[str, Any]) -> int:
@@ -69,7 +73,12 @@ def draw_figures(settings: dict[str, Any]) -> int:
 
     output = Path(settings["output"])
     with use_own_style():
-        write_figures(figures, evidence, output)
+        write_figures(
+            figures,
+            evidence,
+            output,
+            settings["width"],
+        )
     print_left_out(evidence.notes)
     print(f"\nindex  {output / 'index.md'}")
     return 0
@@ -89,6 +98,7 @@ def write_figures(
     figures: Sequence[PaperFigure],
     evidence: Evidence,
     output: Path,
+    width: Width = "page",
 ) -> None:
     """Writes figures as they are drawn, and `index.md`.
 
@@ -96,12 +106,15 @@ def write_figures(
         figures: The figures of the paper.
         evidence: The runs.
         output: The folder for the files.
+        width: The most that a figure is wide, as for `fit_width`.
     """
-    make_folder(output)
+    from tfcomp.figures.exhibits import fit_width
+
     pages = ["# Figures of the paper"]
-    for figure in figures:
-        pages += _write_figure(figure, evidence, output)
-        print(f"{figure.name:8} {len(figure.pictures)} pictures", flush=True)
+    with fit_width(width, is_most=True):
+        make_folder(output)
+        for figure in figures:
+            pages += _write_figure(figure, evidence, output)
     text = "\n\n".join(pages)
     write_text(output / "index.md", f"{text}\n")
 
@@ -112,39 +125,91 @@ def _write_figure(
     output: Path,
 ) -> list[str]:
     """Writes the pictures of a figure; returns its paragraphs of the index."""
-    from tfcomp.figures.exhibits import figure_to_png
+    from tfcomp.figures import exhibits
 
     groups = select_runs(figure, evidence)
     slug = figure.name.replace("-", "_")
     lines = [f"## Figure {figure.name}", figure.shows]
-    drawn = draw_pictures(figure, groups, evidence)
-    for number, (caption, plot) in enumerate(drawn, 1):
-        file = f"fig_{slug}_{number}.png"
-        content = figure_to_png(plot, num_colors=256, dpi=DPI)
-        write_bytes(output / file, content)
-        lines.append(f"![{figure.name}]({file})")
+    count = 0
+    for caption, plot in draw_pictures(figure, groups, evidence):
+        count += 1
+        file = f"fig_{slug}_{count}"
+        png = exhibits.figure_to_png(plot, num_colors=256, dpi=DPI)
+        pdf = exhibits.figure_to_pdf(plot)
+        write_bytes(output / f"{file}.png", png)
+        write_bytes(output / f"{file}.pdf", pdf)
+        lines.append(f"![{figure.name}]({file}.png)")
         lines.append(caption)
-    for label in figure.needs:
-        lines.append(describe_runs(label, groups))
+
+    sources = describe_sources(figure, groups)
+    lines.extend(sources)
+    if count:
+        pictures = "1 picture" if count == 1 else f"{count} pictures"
+    elif figure.pictures:
+        pictures = "needs networks that are not published"
+    else:
+        pictures = "a scheme, which no run draws"
+    print(f"{figure.name:8} {pictures}", flush=True)
     return lines
 
 
-def describe_runs(label: str, groups: Groups) -> str:
-    """Describes in a line which runs of a label were used.
+def describe_sources(figure: PaperFigure, groups: Groups) -> list[str]:
+    """Describes which runs and networks a figure shows.
 
     Args:
-        label: A label of `PaperFigure.needs`.
+        figure: The figure.
         groups: The runs that were selected, by label.
+
+    Returns:
+        A paragraph for the scores, one for the networks, and one for the labels
+        without a network, as far as the figure has any.
     """
-    if label not in groups:
-        return f"Missing: {label}"
-    runs = groups[label]
-    study = runs["study"].iloc[0]
-    seeds = ", ".join(map(str, runs["seed"]))
-    missing = ""
-    if label not in find_networks(groups):
-        missing = " (without a network)"
-    return f"{label}: {study}, seeds {seeds}{missing}"
+    kinds = {next(iter(picture)) for picture in figure.pictures}
+    paragraphs = []
+    if kinds - set(NETWORKS):
+        scores = []
+        for label, runs in groups.items():
+            study = runs["study"].iloc[0]
+            seeds = format_ranges(runs["seed"])
+            scores.append(f"{label} ({study}, {seeds})")
+        if scores:
+            paragraphs.append(f"Scores: {'; '.join(scores)}.")
+
+    if kinds.intersection(NETWORKS):
+        networks = find_networks(figure, groups)
+        folders = []
+        for label, folder in networks.items():
+            folders.append(f"{label} (`{folder.parent.name}/{folder.name}`)")
+        if folders:
+            paragraphs.append(f"Networks: {'; '.join(folders)}.")
+        others = [label for label in figure.needs if label not in networks]
+        if others:
+            paragraphs.append(
+                f"Without weights in these runs or among published models: "
+                f"{'; '.join(others)}. `python -m reproduction.figures --run` "
+                "trains them."
+            )
+    return paragraphs
+
+
+def format_ranges(seeds: Iterable[int]) -> str:
+    """Formats seeds: `seed 0`, `seeds 0, 1, 100-119`."""
+    ranges: list[list[int]] = []
+    for seed in sorted(seeds):
+        if ranges and seed == ranges[-1][-1] + 1:
+            ranges[-1].append(seed)
+        else:
+            ranges.append([seed])
+    parts = []
+    for run in ranges:
+        if len(run) > 2:
+            parts.append(f"{run[0]}-{run[-1]}")
+        else:
+            parts.extend(map(str, run))
+    word = "seeds"
+    if len(ranges) == 1 and len(ranges[0]) == 1:
+        word = "seed"
+    return f"{word} {', '.join(parts)}"
 
 
 def draw_pictures(
@@ -164,6 +229,7 @@ def draw_pictures(
         arguments = list(picture.values())
         try:
             drawn = draw_picture(
+                figure,
                 kind,
                 arguments,
                 groups,
@@ -176,6 +242,7 @@ def draw_pictures(
 
 
 def draw_picture(
+    figure: PaperFigure,
     kind: str,
     arguments: Sequence[Any],
     groups: Groups,
@@ -184,18 +251,24 @@ def draw_picture(
     """Draws a picture of `figures.toml`; nothing without its runs.
 
     Args:
+        figure: The figure of the paper.
         kind: The kind of the picture, as `each`.
         arguments: Values of its entry in `figures.toml`.
         groups: The runs of the figure, by label.
         evidence: All runs.
     """
     if kind in NETWORKS:
-        with quiet_startup():  # TensorFlow
+        with start_tensorflow():
             from reproduction.figures import network_pictures
 
-        networks = find_networks(groups)
+        networks = find_networks(figure, groups)
         draw = network_pictures.DRAWERS[kind]
         return draw(networks, *arguments)
+    if kind == "training":
+        from reproduction.figures import data_pictures
+
+        with start_tensorflow():
+            return data_pictures.draw_training(*arguments)
     if kind == "claims":
         from reproduction.figures import claim_pictures
 
@@ -216,8 +289,8 @@ def plot_paper(
 
     Args:
         name: As `3e`.
-        *runs: Folders of runs, packed evidence, and published models, whose
-            networks are drawn; patterns with *.
+        *runs: Folders of runs and packed evidence; patterns with *. Without
+            weights in them, networks of published models are drawn.
         width: `column` (3.25 inches), `page` (6.75), or inches.
 
     Returns:

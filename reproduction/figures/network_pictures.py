@@ -5,13 +5,14 @@ shows.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from reproduction.figures.paper_figure import Drawn
 from tfcomp.datasets.views import restore
+from tfcomp.figures.curve_plots import title_stage
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.pictures import (
@@ -161,10 +162,21 @@ def _superpose(images: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return np.stack(superposed)
 
 
-def show_units(analysis: RunAnalysis) -> list[Exhibit]:
-    """Shows the units of every hidden stage that vary most."""
+def show_units(
+    analysis: RunAnalysis,
+    numbers: Sequence[int] = (),
+) -> list[Exhibit]:
+    """Shows the units of hidden stages that vary most.
+
+    Args:
+        analysis: The network.
+        numbers: The numbers of the stages; by default all.
+    """
     exhibits = []
-    for stage in analysis.stages[1:-1]:
+    stages = analysis.stages[1:-1]
+    if numbers:
+        stages = [stages[number] for number in numbers]
+    for stage in stages:
         units, maps = analysis.most_variable_units[stage]
         panels = {}
         named = zip(units, maps, strict=True)
@@ -172,7 +184,11 @@ def show_units(analysis: RunAnalysis) -> list[Exhibit]:
             panels[f"unit {unit}"] = values
         if panels:
             figure = picture_maps(analysis.dataset, panels, "activation")
-            exhibit = make_exhibit("units", figure, stage=stage)
+            exhibit = make_exhibit(
+                "units",
+                figure,
+                stage=title_stage(stage),
+            )
             exhibits.append(exhibit)
     return exhibits
 
@@ -183,7 +199,13 @@ def show_error_curve(analysis: RunAnalysis) -> list[Exhibit]:
         return []
     figure = picture_error_curve(analysis.dataset, analysis.evaluation)
     factor = analysis.curves[0].factor.name
-    return [make_exhibit("error_curve", figure, factor=factor)]
+    exhibit = make_exhibit(
+        "error_curve",
+        figure,
+        factor=factor,
+        run=analysis.name,
+    )
+    return [exhibit]
 
 
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
@@ -207,6 +229,8 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         for factor in analysis.embeddings
     ],
     "units": show_units,
+    "units of stage 0": lambda analysis: show_units(analysis, [0]),
+    "units of stages 0 and 3": lambda analysis: show_units(analysis, [0, 3]),
     "error curve": show_error_curve,
     "gap": lambda analysis: [
         output_section.make_images(*gap)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduction.claims.evidence import Evidence
+from reproduction.claims.evidence import Evidence, read_evidence
 from reproduction.claims.networks import (
     BUMPS,
     CENTRE,
@@ -21,13 +22,23 @@ from reproduction.claims.networks import (
     STRIPES,
     Flags,
 )
-from tfcomp.storage.run_folder import MODEL_FILE
+from tfcomp.storage.run_folder import MODEL_FILE, find_published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
 NETWORKS = ("each", "rows")  # kinds of pictures that need a trained network
+# Published models of the paper's settings, each with one seed.
+PUBLISHED = (
+    "donut",
+    "hard_rendering",
+    "low_rank",
+    "ramp",
+    "rotated_mnist",
+    "stripes",
+    "stripes_and_bumps",
+)
 Drawn = Mapping[str, "Figure"]  # by caption
 Groups = Mapping[str, "DataFrame"]  # rows of runs, by label
 
@@ -75,18 +86,33 @@ def select_runs(figure: PaperFigure, evidence: Evidence) -> Groups:
     return groups
 
 
-def find_networks(groups: Groups) -> dict[str, Path]:
-    """Finds the folder of the first network of each group, if there is one."""
+def find_networks(figure: PaperFigure, groups: Groups) -> dict[str, Path]:
+    """Finds the folder of a trained network for each label that has one.
+
+    Args:
+        figure: The figure.
+        groups: Its runs, by label. Where none of them has its weights, a
+            published model of the setting is taken.
+    """
+    published = read_published()
     networks = {}
-    for label, runs in groups.items():
-        for folder in runs["folder"]:
-            if not folder:
-                continue
-            path = Path(folder)
-            if (path / MODEL_FILE).exists():
-                networks[label] = path
+    for label, flags in figure.needs.items():
+        folders = list(published.match(**flags)["folder"])
+        if label in groups:
+            folders = [*groups[label]["folder"], *folders]
+        for folder in folders:
+            path = Path(folder, MODEL_FILE)
+            if folder and path.exists():
+                networks[label] = path.parent
                 break
     return networks
+
+
+@functools.cache
+def read_published() -> Evidence:
+    """Reads the published models of the paper's settings."""
+    folders = [str(find_published(f"paper/{name}")) for name in PUBLISHED]
+    return read_evidence(folders)
 
 
 def list_needs() -> dict[str, dict[str, Flags]]:
@@ -100,8 +126,8 @@ def list_needs() -> dict[str, dict[str, Flags]]:
     # At this width there are networks of all depths.
     cnn = SQUARE | {"model": "cnn", "width": 32}
     needs: dict[str, dict[str, Flags]] = {
-        "bump": {"bump": DONUTS["bump"]},
-        "ramp": {"ramp": DONUTS["ramp"]},
+        "bump": {"bump code": DONUTS["bump"]},
+        "ramp": {"ramp code": DONUTS["ramp"]},
         "bumps alone": {"bumps alone": bumps_alone | {"region": "corner:14"}},
         "rotation": {"rotated digit": DIGIT},
         "penalties": {},

@@ -7,21 +7,34 @@ import pandas as pd
 from reproduction.claims.evidence import Evidence
 from reproduction.figures.paper_figure import Drawn, Groups
 from reproduction.thresholds.laws import plot_thresholds
-from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
-from tfcomp.metrics.registry import find_limits
+from tfcomp.figures.curve_plots import (
+    draw_stage_panels,
+    join_curves,
+    list_seeds,
+)
+from tfcomp.metrics.registry import find_limits, label_number
 from tfcomp.report.table_plots import average, draw_score_panels
 from tfcomp.statistics.limits import REAL
 
-SEEDS = "seeds that fit ID (where none does, all)"
+SEEDS = "seeds that fit the training images (where none does, all)"
 # The metric of each stage, the label of its axis, and its description.
 STAGES = {
-    "factorization": ("factorization", "F (eq. 7)", "Factorization"),
-    "probes": ("probe_r2_ood", "R²", "Linear probes from ID to OOD"),
+    "factorization": (
+        "factorization",
+        "factorization F",
+        "Factorization (equation 7)",
+    ),
+    "probes": (
+        "probe_r2_ood",
+        "R² of linear probes",
+        "Linear probes that are fitted on trained points and scored on "
+        "held-out points",
+    ),
     "volume": (
         "log_volume_difference",
-        "log-volume, OOD - ID - code",
-        "Mean log-volume over OOD points less the mean over ID points, and "
-        "less the same difference of the code",
+        "log-volume, held out less trained",
+        "Mean log-volume over held-out points less the mean over trained "
+        "points, and less the same difference of the code",
     ),
 }
 
@@ -42,6 +55,7 @@ def draw_stages(
     """
     metric, ylabel, words = STAGES[name]
     curves = {}
+    seeds = []
     for label, runs in groups.items():
         code, _, line = label.partition(", ")
         table = evidence.stages(runs, metric)
@@ -54,12 +68,20 @@ def draw_stages(
         else:
             limits = find_limits(metric)
         # Networks of one depth have the same stages with both codes.
-        curves[f"{code} code", line] = average(table, limits)
+        panel = f"{code} code"
+        curves[panel, line] = average(table, limits)
+        seeds.append(list_seeds(table, panel, line, "stage"))
     if not curves:
         return {}
-    caption = f"{words}, mean over {SEEDS}, with 95 % intervals."
-    points = join_curves(curves, "stage")
-    plot = draw_stage_panels(points, ylabel=ylabel)
+    caption = (
+        f"{words}. Thick lines: means over {SEEDS}, with 95 % intervals, cut "
+        "at the axis where they are wide. Thin lines: seeds."
+    )
+    plot = draw_stage_panels(
+        join_curves(curves, "stage"),
+        ylabel=ylabel,
+        seeds=pd.concat(seeds),
+    )
     return {caption: plot}
 
 
@@ -83,8 +105,8 @@ def draw_search(
     searches = searches[is_asked]
     target = searches["target"].iloc[0]
     caption = (
-        f"The smallest number of training examples (stripes included) that "
-        f"reached {criterion} of {target:g}. Small: one "
+        f"The smallest number of training examples (stripes included) with "
+        f"which {label_number(criterion)} reached {target:g}. Small: one "
         "search. Large: geometric mean over seeds. Line: power law through "
         "the means, with the 95 % interval of its exponent."
     )
@@ -111,7 +133,7 @@ def draw_scores(
         for label, runs in groups.items():
             scores[label] = evidence.score(runs, name)
         panels[name] = scores
-    caption = f"All {SEEDS} (gray), geometric mean (diamond), 95 % interval."
+    caption = f"Gray: {SEEDS}. Diamonds: geometric means, with 95 % intervals."
     return {caption: draw_score_panels(panels)}
 
 

@@ -41,20 +41,69 @@ def test_curves_have_gaps_and_a_held_out_interval() -> None:
     assert get_legend(figure) == ["a", "b", "held-out region"]
 
 
-def test_numbers_up_to_0_have_no_logarithm() -> None:
-    table = pd.DataFrame({"a": [1, 0, 0.01]})
+@pytest.mark.parametrize("lowest, start", [(0.97, 0.0), (-0.5, None)])
+def test_errors_begin_at_0(lowest: float, start: float | None) -> None:
+    table = pd.DataFrame({"a": [lowest, 0.982]})
 
-    figure = curve_plots.draw_curves(
-        table,
+    figure = curve_plots.draw_curves(table, xlabel="x", ylabel="y")
+
+    bottom, top = figure.axes[0].get_ylim()
+    assert bottom == start or (start is None and bottom < lowest)
+    assert top > 0.982
+
+
+def test_numbers_up_to_0_have_no_logarithm() -> None:
+    table = pd.DataFrame({"mean": [1, 0, 0.0001]})
+    points = curve_plots.join_curves({("loss", "a"): table})
+
+    figure = curve_plots.draw_curve_panels(
+        points,
         xlabel="x",
-        ylabel="y",
-        logy=True,
+        log=["loss"],
     )
 
     (axes,) = figure.axes
     assert axes.get_yscale() == "log"
-    assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.01])
+    assert_array_equal(axes.lines[0].get_ydata(), [1, np.nan, 0.0001])
     assert (axes.get_xticks() % 1 == 0).all()
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert {"10⁻⁴", "0.001", "1"} <= set(labels)
+
+
+def test_wide_intervals_are_cut_and_seeds_are_lines() -> None:
+    mean = pd.DataFrame(
+        {"mean": [1.0, 0.0], "low": [0.9, -12.0], "high": [1.1, 1.0]},
+        index=["code", "image"],
+    )
+    numbers = pd.DataFrame(
+        {"code": [1.0, 1.0], "image": [-9.0, 9.0]},
+        index=[100, 101],
+    )
+    points = curve_plots.join_curves({("", "all"): mean}, "stage")
+    seeds = curve_plots.list_seeds(numbers, "", "all", "stage")
+
+    figure = curve_plots.draw_stage_panels(points, ylabel="R²", seeds=seeds)
+
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    assert -0.5 < low < 0
+    assert 1 < high < 1.5
+    lines = [line.get_ydata().tolist() for line in axes.lines]
+    assert lines == [[1, 0], [1, -9], [1, 9]]
+    assert list(figure.data["mean"]) == [1, 0]
+
+
+def test_layers_of_other_models_keep_their_names() -> None:
+    layers = ["conv_1", "logits"]
+    table = pd.DataFrame({"mean": [1.0, 0.0]}, layers)
+    points = curve_plots.join_curves({("", "all"): table}, "stage")
+
+    figure = curve_plots.draw_stage_panels(points, ylabel="R²")
+
+    (axes,) = figure.axes
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == layers
+    assert axes.get_xlabel() == ""
 
 
 def test_curves_with_bands_in_panels() -> None:
@@ -101,7 +150,8 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
 
     (axes,) = figure.axes
     labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels == DEEP
+    assert labels == ["code", "0", "1", "2", "image"]
+    assert axes.get_xlabel() == "stage"
     shallow, deep = axes.lines
     assert_array_equal(shallow.get_xydata(), [[0, 0.5], [1, np.nan], [4, 0.9]])
     assert_array_equal(deep.get_xdata(), range(5))

@@ -27,7 +27,7 @@ def test_a_row_of_panels_per_factor() -> None:
 
     figure = draw_manifolds(STAGES, FACTORS, IS_OOD, space=[X, ANGLE])
 
-    assert get_titles(figure)[:3] == list(STAGES)
+    assert get_titles(figure)[:3] == ["stage 0", "stage 1", "stage 2"]
     panels = np.reshape(figure.axes[:6], (2, 3))
     for row, colors in zip(panels, (of_x, of_angle), strict=True):
         for axes, points in zip(row, POINTS, strict=True):

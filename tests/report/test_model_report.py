@@ -162,6 +162,32 @@ def test_samples_errors_and_layers_are_plotted(shapes: ModelReport) -> None:
     assert all(figure.axes for figure in figures)
 
 
+def test_figures_of_a_column_have_four_samples(run: ModelReport) -> None:
+    page = run.plot_samples("id")
+    column = run.plot_samples("id", width="column")
+
+    assert len(page.axes) == 2 * 8
+    assert len(column.axes) == 2 * 4
+    (circle,) = column.axes[0].lines
+    assert circle.get_markersize() < 10  # points
+
+
+@pytest.mark.parametrize("share, least", [(1.0, 0.0), (0.01, 0.9)])
+def test_colors_of_errors_begin_at_0(share: float, least: float) -> None:
+    places = CLASSES[:, 1:]
+    rows = CLASSES[:, 0] == 0
+    table = tfcomp.FactorTable(IMAGES[rows], places[rows], names=["x", "y"])
+    model = tfcomp.evaluate(lambda f: share * table.draw(f), table, "x:2,y:2")
+
+    figure = model.plot_error()
+
+    (picture,) = figure.axes[0].images
+    low, high = picture.get_clim()
+    assert low == 0
+    assert picture.get_array().min() >= least
+    assert high > picture.get_array().min()
+
+
 def test_a_perfect_image_that_the_reference_equals_is_no_error() -> None:
     grays = np.linspace(0, 1, 3)[:, None, None] * np.ones((4, 4))
     table = tfcomp.FactorTable(grays, np.arange(3)[:, None], names=["x"])

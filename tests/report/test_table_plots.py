@@ -1,5 +1,6 @@
 """Figures of the tables of many runs, beside slow means and intervals."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
@@ -73,6 +74,22 @@ def test_scores_have_means_and_intervals_over_seeds(
     assert_allclose(own, find_interval(OWN[seeds]))
 
 
+@pytest.mark.parametrize("plot", [tfcomp.plot_scores, tfcomp.plot_curves])
+def test_settings_are_in_the_order_of_their_numbers(
+    numbers: pd.DataFrame,
+    plot: Callable,
+) -> None:
+    depths = RUNS["depth"].map({2: 10, 3: 2})
+    runs = RUNS.assign(depth=depths)
+
+    figure = plot(runs, numbers, "own")
+
+    column = "row"
+    if plot is tfcomp.plot_curves:
+        column = "line"
+    assert list(figure.data[column].unique()) == ["depth 2", "depth 10"]
+
+
 def test_a_line_over_stages(numbers: pd.DataFrame) -> None:
     deep = RUNS[RUNS["depth"] == 3]
 
@@ -144,7 +161,7 @@ def test_looks_are_those_of_matplotlib(
         plot = tfcomp.plot_curves(RUNS, numbers, "own")
         plot.savefig(tmp_path / "plot.png")
 
-    lines = plot.axes[0].lines
+    lines = plot.axes[0].lines[:2]  # then those of seeds
     assert [line.get_color() for line in lines] == ["r", "b"]
     assert lines[0].get_linewidth() == 3.0
     # No text goes through LaTeX.

@@ -6,6 +6,8 @@ an interval if there is one. Forest plots have a row for each setting, in which
 its scores lie along x, and a panel for each score.
 """
 
+import math
+import re
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -15,7 +17,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+)
 
 from tfcomp.figures import exhibits
 from tfcomp.figures.exhibits import Plot
@@ -41,6 +48,10 @@ SLANTED: dict[str, Any] = {
     "rotation_mode": "anchor",
 }
 MAX_MARKERS = 16  # of a line; more would hide it
+# Intervals may widen the axis of their means by this share on either side.
+MAX_WIDENING = 0.25
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+TFCOMP_STAGE = re.compile(r"code|image|stage_(\d+)")
 # In inches: a panel of curves, a panel of stages, and a row of a forest.
 PANEL_WIDTH = 3.4
 STAGE_HEIGHT = 2.6
@@ -83,21 +94,44 @@ def join_curves(
     return table.drop(columns=empty_ends)
 
 
+def list_seeds(
+    table: pd.DataFrame,
+    panel: str,
+    line: str,
+    x: str = "x",
+) -> pd.DataFrame:
+    """Lists the points of seeds, whose mean is a line; none of a single seed.
+
+    Args:
+        table: Numbers, a row for each seed, a column for each place.
+        panel: The panel of the line.
+        line: The name of the line.
+        x: The name of the column of places, `x` or `stage`.
+
+    Returns:
+        A row for each point, with `panel`, `line`, `seed`, the place and
+        `value`.
+    """
+    if len(table) < 2:
+        table = table.iloc[:0]
+    named = table.rename_axis(index="seed", columns=x)
+    points = named.reset_index().melt("seed", value_name="value")
+    return points.assign(panel=panel, line=line)
+
+
 def draw_curves(
     table: pd.DataFrame,
     *,
     xlabel: str,
     ylabel: str,
-    logy: bool = False,
     shaded: tuple[float, float] | None = None,
 ) -> Plot:
-    """Draws the columns of a table over its index.
+    """Draws the columns of a table over its index, from 0 if none is below.
 
     Args:
         table: A column for each line.
         xlabel: The label of the index.
         ylabel: The label of the numbers.
-        logy: Whether the numbers have a logarithmic axis.
         shaded: Ends of the interval of the index that was held out.
     """
     lines = []
@@ -110,12 +144,8 @@ def draw_curves(
 
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
-    _draw_lines(
-        axes,
-        points,
-        lines,
-        logy,
-    )
+    _draw_lines(axes, points, lines)
+    _start_at_zero(axes)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -127,6 +157,7 @@ def draw_curve_panels(
     *,
     xlabel: str,
     log: Collection[str] = (),
+    seeds: pd.DataFrame | None = None,
 ) -> Plot:
     """Draws curves with bands, a panel for each quantity.
 
@@ -134,6 +165,7 @@ def draw_curve_panels(
         table: A result of `join_curves`.
         xlabel: The label of x.
         log: The panels with logarithmic axes.
+        seeds: As for `draw_stage_panels`, by `x`.
     """
     panels = list(table["panel"].unique())
     lines = list(table["line"].unique())
@@ -150,6 +182,9 @@ def draw_curve_panels(
             names=lines,
             is_log=panel in log,
         )
+        _draw_seeds(axes, seeds, panel, lines)
+        if panel not in log:
+            _limit_axis(axes, points)
         axes.set_xlabel(xlabel)
         exhibits.add_panel_title(axes, panel, PANEL_WIDTH)
     return exhibits.finish_figure(figure, "", lambda: table)
@@ -198,6 +233,7 @@ def draw_stage_panels(
     *,
     ylabel: str,
     limits: tuple[float, float] | None = None,
+    seeds: pd.DataFrame | None = None,
 ) -> Plot:
     """Draws curves over stages.
 
@@ -208,6 +244,8 @@ def draw_stage_panels(
         table: A result of `join_curves`, by `stage`.
         ylabel: The label of the numbers.
         limits: The ends of their axis, if they are fixed.
+        seeds: Thin lines beside the means: a row for each point, with `panel`,
+            `line`, `seed`, `stage` and `value`.
     """
     panels = list(table["panel"].unique())
     lines = list(table["line"].unique())
@@ -216,6 +254,10 @@ def draw_stage_panels(
     num_stages = len(stages)
     places = table["stage"].map(stages.index)
     points = table.assign(x=places)
+    if seeds is not None:
+        seed_places = seeds["stage"].map(stages.index)
+        seeds = seeds.assign(x=seed_places)
+    labels, xlabel, style = _label_stages(stages)
 
     width = max(1.3 * STAGE_HEIGHT, 0.36 * num_stages)
     total_width = len(panels) * width + 1.0
@@ -228,8 +270,10 @@ def draw_stage_panels(
         is_in_panel = points["panel"] == panel
         panel_points = points[is_in_panel]
         _draw_lines(axes, panel_points, lines)
+        _draw_seeds(axes, seeds, panel, lines)
         exhibits.add_panel_title(axes, panel, width)
-        axes.set_xticks(range(num_stages), stages, **SLANTED)
+        axes.set_xticks(range(num_stages), labels, **style)
+        axes.set_xlabel(xlabel)
         axes.set_xlim(-0.4, num_stages - 0.6)
     row[0].set_ylabel(ylabel)
 
@@ -237,7 +281,40 @@ def draw_stage_panels(
         low, high = limits
         margin = 0.03 * (high - low)
         row[0].set_ylim(low - margin, high + margin)
+    else:
+        _limit_axis(row[0], points)
     return exhibits.finish_figure(figure, "", lambda: table)
+
+
+def _label_stages(
+    stages: Sequence[str],
+) -> tuple[list[str], str, dict[str, Any]]:
+    """Labels an axis of stages: numbers, or names of layers of other models.
+
+    Args:
+        stages: Names of stages, in order.
+
+    Returns:
+        Labels of the ticks, the label of the axis, and how ticks are written.
+    """
+    labels = []
+    for stage in stages:
+        match = TFCOMP_STAGE.fullmatch(stage)
+        if match is None:
+            return list(stages), "", SLANTED
+        labels.append(match[1] or stage)
+    return labels, "stage", {}
+
+
+def title_stage(stage: str) -> str:
+    """Writes the name of a stage in words: `stage_0` becomes `stage 0`.
+
+    Args:
+        stage: The name; those of other models' layers stay as they are.
+    """
+    if TFCOMP_STAGE.fullmatch(stage):
+        return stage.replace("_", " ")
+    return stage
 
 
 def merge_stages(lists: Collection[Sequence[str]]) -> list[str]:
@@ -333,10 +410,71 @@ def _fill_interval(
         rows["low"].clip(lowest),
         rows["high"],
         # The edge keeps in sight the interval of a point without neighbors.
-        lw=1,
+        lw=0.6,
         color=color,
-        alpha=0.18,
+        alpha=0.14,
     )
+
+
+def _draw_seeds(
+    axes: Axes,
+    seeds: pd.DataFrame | None,
+    panel: str,
+    names: Sequence[str],
+) -> None:
+    """Draws a thin line for each seed, which leaves the limits of the axis.
+
+    Args:
+        axes: The panel.
+        seeds: As for `draw_stage_panels`, with `x`.
+        panel: The name of the panel.
+        names: As for `_draw_lines`.
+    """
+    if seeds is None:
+        return
+    is_in_panel = seeds["panel"] == panel
+    limits = axes.get_ylim()
+    for (line, _), points in seeds[is_in_panel].groupby(["line", "seed"]):
+        style = get_line_style(names.index(line))
+        axes.plot(
+            points["x"],
+            points["value"],
+            color=style["color"],
+            lw=exhibits.scale_text(0.7),
+            alpha=0.35,
+            zorder=1.5,
+        )
+    axes.set_ylim(limits)
+
+
+def _limit_axis(axes: Axes, points: pd.DataFrame) -> None:
+    """Ends the y axis near the means, where it cuts wide intervals.
+
+    Args:
+        axes: The panel, or one of those that share the axis.
+        points: Its points, as by `join_curves`.
+    """
+    means = points["mean"]
+    lowest = means.min()
+    highest = means.max()
+    room = MAX_WIDENING * (highest - lowest)
+    if not room > 0:
+        return
+
+    low = lowest
+    high = highest
+    if "high" in points:
+        low = min(low, max(points["low"].min(), lowest - room))
+        high = max(high, min(points["high"].max(), highest + room))
+    margin = axes.margins()[1] * (high - low)
+    axes.set_ylim(low - margin, high + margin)
+
+
+def _start_at_zero(axes: Axes) -> None:
+    """Begins the y axis of numbers that are not negative at 0."""
+    _, high = axes.get_ylim()
+    if axes.dataLim.ymin >= 0 and high > 0:
+        axes.set_ylim(0, high)
 
 
 def get_line_style(index: int) -> dict[str, Any]:
@@ -384,7 +522,7 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
     axis: Axis = axes.yaxis
     if direction == "x":
         axis = axes.xaxis
-    axis.set_major_formatter("{x:g}")
+    axis.set_major_formatter(FuncFormatter(_format_power))
     axis.set_minor_formatter(NullFormatter())
     if positive.empty:
         return
@@ -395,6 +533,18 @@ def set_log_scale(axes: Axes, numbers: pd.Series, direction: str = "y") -> None:
     if high / low < 60:  # powers of ten would be one or two ticks
         locator = LogLocator(subs=(1, 2, 5))
         axis.set_major_locator(locator)
+
+
+def _format_power(number: float, _: Any = None) -> str:
+    """Formats a tick of a logarithmic axis: `0.01`, `10⁻⁶`, `2·10⁻⁶`."""
+    if number <= 0 or 0.001 <= number < 10_000:
+        return f"{number:g}"
+    exponent = math.floor(math.log10(number) + 1e-9)
+    factor = number / 10.0**exponent
+    power = "10" + str(exponent).translate(SUPERSCRIPTS)
+    if round(factor) == 1:
+        return power
+    return f"{factor:.3g}·{power}"
 
 
 def shade_interval(axes: Axes, low: float, high: float) -> None:

@@ -45,6 +45,7 @@ FILE_DPI = 150  # and of files
 # unless the user has changed `font.size` of matplotlib's rcParams.
 WIDTHS = {"column": 3.25, "page": 6.75}
 PRINT_SIZE = 7.0
+NARROW = 5.0  # inches; a narrower figure has fewer columns
 MIN_SHARE = 0.5  # of the height, however narrow a figure is
 # Letters of the default font, with a margin: matplotlib neither wraps titles
 # nor keeps titles of neighboring axes apart.
@@ -63,8 +64,24 @@ _SAVING: Any = {
     "ps.fonttype": 42,
     **WITHOUT_LATEX,
 }
-# Width and largest height of the figures that are made now, in inches.
-_room: ContextVar[tuple[float, float] | None] = ContextVar("room", default=None)
+
+
+@dataclass(frozen=True)
+class Room:
+    """The room of the figures that are made now, in inches.
+
+    Attributes:
+        width: Their width.
+        height: Their largest height.
+        is_most: True if narrow figures may be narrower.
+    """
+
+    width: float
+    height: float
+    is_most: bool
+
+
+_room: ContextVar[Room | None] = ContextVar("room", default=None)
 
 Width = str | float | None
 BOXES = "Last Resort High-Efficiency"  # a font of matplotlib, for any letter
@@ -98,12 +115,17 @@ def use_own_style() -> Iterator[None]:
 
 
 @contextmanager
-def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
+def fit_width(
+    width: Width,
+    height: float = math.inf,
+    is_most: bool = False,
+) -> Iterator[None]:
     """Makes the figures of a `with` block fit a place in print.
 
     Args:
         width: `column`, `page`, or inches; empty for each figure's own size.
         height: The largest height in inches.
+        is_most: True if figures of few panels may be narrower.
 
     Raises:
         ConfigError: If the width has another name.
@@ -118,7 +140,7 @@ def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
     style = dict(WITHOUT_LATEX)
     room = None
     if inches:
-        room = (float(inches), height)
+        room = Room(float(inches), height, is_most)
         if rcParams["font.size"] == rcParamsDefault["font.size"]:
             style["font.size"] = PRINT_SIZE
 
@@ -128,6 +150,12 @@ def fit_width(width: Width, height: float = math.inf) -> Iterator[None]:
             yield
     finally:
         _room.reset(token)
+
+
+def is_narrow() -> bool:
+    """Returns True if figures are to fit less than a page of print."""
+    room = _room.get()
+    return room is not None and room.width < NARROW
 
 
 def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
@@ -140,10 +168,12 @@ def make_figure(size: tuple[float, float], layout: Any = "constrained") -> Plot:
     width, height = size
     room = _room.get()
     if room is not None:
-        room_width, max_height = room
+        room_width = room.width
+        if room.is_most:
+            room_width = min(room_width, scale_text(width))
         share = max(room_width / width, MIN_SHARE)
         height *= share
-        height = min(height, max_height)
+        height = min(height, room.height)
         width = room_width
     return Plot(figsize=(width, height), layout=layout)
 

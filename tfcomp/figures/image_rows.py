@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from tfcomp.datasets.factors import Factor
 from tfcomp.figures import exhibits
-from tfcomp.figures.curve_plots import OUTLINE_LABEL
+from tfcomp.figures.curve_plots import OUTLINE_LABEL, title_stage
 from tfcomp.figures.exhibits import Plot, melt
 from tfcomp.figures.image_files import arrange_channels
 from tfcomp.figures.map_plots import draw_outline, explain_gaps, show_cells
@@ -28,8 +28,11 @@ TITLE_PAD = 9  # points; circles reach beyond panels
 # one that draws gray.
 NO_VALUE_COLOR = "#b9a3e3"
 POSITION_COLOR = "#ff7f0e"
+# Of the width of a panel: wide enough to leave the peak in sight.
+CIRCLE_SHARE = 0.15
 MANIFOLD_SIZE = 2.3  # inches
 MAX_COLUMNS = 6
+MAX_EDGES = 300
 
 
 def draw_rows(
@@ -83,10 +86,17 @@ def draw_rows(
         )
     if positions is not None:
         points = np.asarray(positions)
+        panel_points = 72 * figure.get_figwidth() / (num_images + 0.3)
+        diameter = CIRCLE_SHARE * panel_points
         columns = zip(panels.T, points, strict=True)
         for column, (x, y) in columns:
             for axes in column:
-                _mark_position(axes, x, y)
+                _mark_position(
+                    axes,
+                    x,
+                    y,
+                    diameter,
+                )
 
     # A label has lines as long as its panels are high.
     letters = max(4, int(panel_height * LABEL_LETTERS))
@@ -178,8 +188,20 @@ def _show_image(axes: Axes, image: np.ndarray) -> None:
     axes.xaxis.set_visible(False)  # or its place is looked for at length
 
 
-def _mark_position(axes: Axes, x: float, y: float) -> None:
-    """Circles a position; a stripe, with NaN, is no point."""
+def _mark_position(
+    axes: Axes,
+    x: float,
+    y: float,
+    diameter: float,
+) -> None:
+    """Circles a position; a stripe, with NaN, is no point.
+
+    Args:
+        axes: The panel.
+        x: The column of pixels.
+        y: The row of pixels.
+        diameter: Of the circle, in points.
+    """
     if np.isnan([x, y]).any():
         return
     axes.plot(
@@ -188,9 +210,9 @@ def _mark_position(axes: Axes, x: float, y: float) -> None:
         "o",
         color=POSITION_COLOR,
         fillstyle="none",
-        # Wide enough to leave the peak in sight, whole at the border.
-        markersize=exhibits.scale_text(16),
-        clip_on=False,
+        markersize=diameter,
+        markeredgewidth=diameter / 14,
+        clip_on=False,  # whole at the border
         in_layout=False,
         zorder=4,
         label="true position",
@@ -244,7 +266,11 @@ def draw_manifolds(
                 is_ood,
             )
             if index == 0:
-                exhibits.add_panel_title(axes, stage, MANIFOLD_SIZE)
+                exhibits.add_panel_title(
+                    axes,
+                    title_stage(stage),
+                    MANIFOLD_SIZE,
+                )
 
         bar = figure.colorbar(
             colors,
@@ -313,6 +339,11 @@ def _draw_points(
     axes.set_box_aspect(1)
     if not np.isfinite(points).any():
         axes.set_xlabel("no variance")
+    # The ends of the cyclic colors are nearly white, and need an edge; edges of
+    # hundreds of points would hide the colors.
+    edge = 0.25
+    if len(points) > MAX_EDGES:
+        edge = 0
     looks = [
         ("training region", ~is_ood, "o", 6),
         (OUTLINE_LABEL, is_ood, "D", 18),
@@ -327,8 +358,7 @@ def _draw_points(
             c=shades[is_drawn],
             s=size,
             marker=marker,
-            # The ends of the cyclic colors are nearly white.
-            linewidths=0.25,
+            linewidths=edge,
             edgecolors="0.3",
             zorder=3,
             label=label,

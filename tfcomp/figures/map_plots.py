@@ -474,7 +474,7 @@ def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
     lines = LineCollection(
         segments,
         colors=OUTLINE_COLOR,
-        linewidths=linewidth,
+        linewidths=exhibits.scale_text(linewidth),
         capstyle="projecting",  # closes the corners
         label=OUTLINE_LABEL,
         # Half of a line along the end of the grid lies outside of the axes.

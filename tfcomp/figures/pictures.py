@@ -11,8 +11,8 @@ from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.grid_maps import Plane, find_interval, list_curves
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.views import make_map
-from tfcomp.figures import map_plots
-from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures import exhibits, map_plots
+from tfcomp.figures.curve_plots import draw_curves, title_stage
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
@@ -20,6 +20,7 @@ from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.scores import compute_mse
 
 SHOWN_SAMPLES = 8
+NARROW_SAMPLES = 4  # in a column of print
 _POWERS = {
     1: "",
     2: "²",
@@ -43,7 +44,7 @@ def picture_samples(
     evaluation: Evaluation,
     subset: str,
     title: str,
-    count: int = SHOWN_SAMPLES,
+    count: int = 0,
 ) -> Plot:
     """Shows truth above output for a spread of points.
 
@@ -52,8 +53,12 @@ def picture_samples(
         evaluation: Outputs at all combinations that are scored.
         subset: `id` or `ood`.
         title: The title of the figure.
-        count: The number of points.
+        count: The number of points; 0 for as many as the width has room for.
     """
+    if not count:
+        count = SHOWN_SAMPLES
+        if exhibits.is_narrow():
+            count = NARROW_SAMPLES
     splits = dataset.splits
     is_in_subset = splits.is_id
     if subset == "ood":
@@ -194,7 +199,6 @@ def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
         xlabel=factor.label,
         ylabel="MSE over pixels",
         shaded=shaded,
-        logy=True,
     )
 
 
@@ -215,10 +219,41 @@ def picture_landscape(
     ratio = compute_error_ratio(dataset, evaluation)
     if not label:
         label = label_error(dataset)
-    return picture_maps(
+    return picture_errors(
         dataset,
         {"error landscape": ratio},
         label,
+        planes,
+    )
+
+
+def picture_errors(
+    dataset: Dataset,
+    errors: Mapping[str, np.ndarray],
+    label: str,
+    planes: Sequence[Plane] = (),
+) -> Plot:
+    """Plots errors as maps whose colors begin at 0.
+
+    Colors from the least error on would make a model that fails everywhere
+    alike look as one that fails here and there.
+
+    Args:
+        dataset: The data.
+        errors: Numbers [n] of all combinations by title.
+        label: The label of the color bar.
+        planes: The maps, by default all of the dataset.
+    """
+    numbers = np.concatenate(list(errors.values()))
+    is_positive = np.isfinite(numbers) & (numbers > 0)
+    highest = 1.0
+    if is_positive.any():
+        highest = float(numbers[is_positive].max())
+    return picture_maps(
+        dataset,
+        errors,
+        label,
+        limits=(0.0, highest),
         planes=planes,
     )
 
@@ -300,7 +335,7 @@ def picture_volumes(
     for stage, volume in volumes.items():
         finite = np.ma.masked_invalid(volume)
         deviations = finite - finite.mean()
-        centered[stage] = deviations.filled(np.nan)
+        centered[title_stage(stage)] = deviations.filled(np.nan)
     numbers = np.stack(list(centered.values()))
     limit = map_plots.find_limit(numbers)
 

@@ -350,7 +350,8 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
             errors[analysis.name] = analysis.for_maps.error_ratio
         first = group[0].for_maps
         data = first.dataset
-        figure = pictures.picture_maps(data, errors, pictures.label_error(data))
+        label = pictures.label_error(data)
+        figure = pictures.picture_errors(data, errors, label)
         exhibit = make_exhibit(
             "landscape",
             figure,

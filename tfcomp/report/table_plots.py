@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from tfcomp.figures.curve_plots import (
     draw_stage_panels,
     join_curves,
     list_marks,
+    list_seeds,
     merge_stages,
 )
 from tfcomp.figures.exhibits import Plot, Width, fit_width
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 ERRORS = ("mse", "loss")  # how names end that have logarithmic axes
 EPOCH = "epoch "
+NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)")
 
 
 def plot_scores(
@@ -123,7 +126,9 @@ def plot_curves(
     by: str = "",
     width: Width = "",
 ) -> Plot:
-    """Plots a number over stages or epochs: means and 95 % intervals.
+    """Plots a number over stages or epochs: seeds, means, 95 % intervals.
+
+    Seeds are thin lines. Wide intervals are cut at the axis.
 
     Args:
         runs: As for `plot_scores`.
@@ -157,6 +162,10 @@ def plot_curves(
     )
     limits = find_limits(name)
     curves = {}
+    seeds = []
+    x = "x"
+    if over == "stage":
+        x = over
     for label, group in rows.groupby("label", sort=False):
         table = group.pivot_table(
             "value",
@@ -173,11 +182,16 @@ def plot_curves(
         if over == "epoch":
             panel = name
         curves[panel, str(label)] = average(table, limits)
+        seeds.append(list_seeds(table, panel, str(label), x))
 
+    seed_points = pd.concat(seeds)
     with fit_width(width):
         if over == "stage":
-            table = join_curves(curves, "stage")
-            return draw_stage_panels(table, ylabel=label_number(name))
+            return draw_stage_panels(
+                join_curves(curves, "stage"),
+                ylabel=label_number(name),
+                seeds=seed_points,
+            )
         log = []
         if name.endswith(ERRORS):
             log.append(name)
@@ -185,6 +199,7 @@ def plot_curves(
             join_curves(curves),
             xlabel=over,
             log=log,
+            seeds=seed_points,
         )
 
 
@@ -266,7 +281,19 @@ def select_numbers(
         hint = suggest(rest, sorted(names))
         rule = f"must be a number of the runs{hint}"
         raise ConfigError("name", rule, name)
+    # `depth 2` before `depth 10`, whatever the order of the folders.
+    by_label = rows["label"].map(_split_numbers)
+    rows = rows.loc[by_label.sort_values(kind="stable").index]
     if over == "epoch":
         epochs = rows["when"].str.removeprefix(EPOCH).astype(int)
         rows = rows.assign(epoch=epochs)
     return rows
+
+
+def _split_numbers(label: str) -> tuple[str | float, ...]:
+    """Splits a label at its numbers, for an order in which 2 is before 10."""
+    parts: list[str | float] = []
+    for place, part in enumerate(NUMBER.split(label)):
+        is_number = place % 2 == 1
+        parts.append(float(part) if is_number else part)
+    return tuple(parts)

@@ -26,6 +26,7 @@ from tfcomp.datasets import Dataset, solvable
 from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.datasets.views import subsample_levels
 from tfcomp.figures import image_files, pictures
+from tfcomp.figures.curve_plots import title_stage
 from tfcomp.figures.exhibits import (
     figure_to_array,
     fit_width,
@@ -629,7 +630,7 @@ class RunSummaries:
         if not self._has_maps:
             return
         for stage, values in log_volume.items():
-            named = {f"log volume, {stage}": values}
+            named = {f"log volume, {title_stage(stage)}": values}
             figure = pictures.picture_volumes(self._dataset, named)
             write_figure(f"stage_log_volume_map/{stage}", figure)
 

@@ -12,7 +12,11 @@ from reproduction.claims import Evidence, read_evidence
 from reproduction.figures import command, network_pictures, score_pictures
 from reproduction.figures.claim_pictures import DRAWERS as CLAIMS
 from reproduction.figures.network_pictures import EACH, draw_each
-from reproduction.figures.paper_figure import read_figures, select_runs
+from reproduction.figures.paper_figure import (
+    find_networks,
+    read_figures,
+    select_runs,
+)
 from reproduction.figures.score_pictures import STAGES
 from tests.reproduction.claims.worlds import plant_run
 from tfcomp.config.errors import ConfigError
@@ -40,7 +44,12 @@ def evidence() -> Evidence:
 def test_every_figure_of_the_paper_is_declared() -> None:
     assert list(FIGURES) == NAMES.split()
     arguments = {"each": EACH, "stages": STAGES, "claims": CLAIMS}
-    kinds = {"claims", *score_pictures.DRAWERS, *network_pictures.DRAWERS}
+    kinds = {
+        "claims",
+        "training",
+        *score_pictures.DRAWERS,
+        *network_pictures.DRAWERS,
+    }
     for figure in FIGURES.values():
         for picture in figure.pictures:
             kind, argument = next(iter(picture.items()))
@@ -119,24 +128,73 @@ def test_unfitted_networks_are_left_out() -> None:
     fitted = select_runs(FIGURES["1e"], Evidence(Results(runs)))
     unfitted = select_runs(FIGURES["1e"], Evidence(Results(runs[:1])))
 
-    assert fitted["bump"]["seed"].tolist() == [101, 102]
+    assert fitted["bump code"]["seed"].tolist() == [101, 102]
     # Where none is fitted, all are used.
-    assert unfitted["bump"]["seed"].tolist() == [100]
+    assert unfitted["bump code"]["seed"].tolist() == [100]
 
 
 def test_nothing_is_drawn_without_runs(tmp_path: Path) -> None:
-    command.write_figures([FIGURES["9a"]], Evidence(), tmp_path)
+    command.write_figures([FIGURES["10"]], Evidence(), tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["index.md"]
     text = (tmp_path / "index.md").read_text("utf-8")
-    assert "Missing: rotated digit" in text
+    for label in FIGURES["10"].needs:
+        assert label in text
+
+
+@pytest.mark.parametrize(
+    "name, networks",
+    [
+        ("1d", {"bump code": "donut", "ramp code": "ramp"}),
+        ("3d", {"corner, both": "low_rank"}),
+        ("4b", {"0 bumps": "stripes", "50 bumps": "stripes_and_bumps"}),
+        ("9a", {"rotated digit": "rotated_mnist"}),
+        ("10", {}),
+    ],
+)
+def test_published_networks_stand_in_for_packed_runs(
+    name: str,
+    networks: dict,
+    evidence: Evidence,
+) -> None:
+    figure = FIGURES[name]
+    groups = select_runs(figure, evidence)
+
+    folders = find_networks(figure, groups)
+
+    names = {label: folder.name for label, folder in folders.items()}
+    assert names == networks
+
+
+def test_training_images_need_no_run(tmp_path: Path) -> None:
+    figures = [FIGURES["1a"], FIGURES["7a"]]
+
+    command.write_figures(figures, Evidence(), tmp_path)
+
+    files = sorted(path.name for path in tmp_path.glob("*.png"))
+    assert files == ["fig_1a_1.png", "fig_1a_2.png", "fig_7a_1.png"]
+    assert "56 of 56" in (tmp_path / "index.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "seeds, text",
+    [
+        ([0], "seed 0"),
+        ([1, 0], "seeds 0, 1"),
+        ([103, 7, 101, 102], "seeds 7, 101-103"),
+    ],
+)
+def test_seeds_are_listed_in_order(seeds: list, text: str) -> None:
+    assert command.format_ranges(seeds) == text
 
 
 def test_pictures_of_a_network(smoke_run: RunConfig) -> None:
     networks = {"bump": Path(smoke_run.run_dir)}
     of_other_models = {"embeddings", "profiles", "gap", "error curve"}
+    # Smoke's network has fewer stages.
+    left_out = {"manifold", "grams", "units of stages 0 and 3"}
 
-    for name in EACH.keys() - {"manifold", "grams"}:
+    for name in EACH.keys() - left_out:
         captions = draw_each(networks, name)
 
         assert (not captions) == (name in of_other_models)
