@@ -50,11 +50,17 @@ _PDF_METADATA = {
 }
 # LaTeX, which a user may have turned on, cannot set names with underscores.
 WITHOUT_LATEX: Any = {"text.usetex": False}
+# A figure whose layout is settled needs none, whatever a user has turned on.
+_WITHOUT_LAYOUT: Any = {
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+}
 # Journals refuse fonts of type 3, matplotlib's default.
 _SAVING: Any = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     **WITHOUT_LATEX,
+    **_WITHOUT_LAYOUT,
 }
 # Width and largest height of the figures that are made now, in inches.
 _room: ContextVar[tuple[float, float] | None] = ContextVar("room", default=None)
@@ -264,7 +270,10 @@ def finish_figure(
             # Titles of hundreds of factors leave no room; axes then overlap.
             warnings.filterwarnings("ignore", "constrained_layout not applied")
             engine.execute(figure)
-        figure.set_layout_engine("none")
+        # An engine, even the idle one called "none", makes `savefig` draw a
+        # figure twice.
+        with rc_context(_WITHOUT_LAYOUT):
+            figure.set_layout_engine(None)
     return figure
 
 
@@ -395,9 +404,16 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
         figure: The figure.
         dpi: Pixels per inch.
     """
-    content = figure_to_png(figure, dpi=dpi)
-    image = Image.open(io.BytesIO(content))
-    return np.array(image.convert("RGBA"))
+    buffer = io.BytesIO()
+    with rc_context(_SAVING):
+        figure.savefig(
+            buffer,
+            format="rgba",
+            dpi=dpi,
+        )
+    pixels = np.frombuffer(buffer.getvalue(), np.uint8)
+    num_rows = int(figure.get_figheight() * dpi)
+    return pixels.reshape(num_rows, -1, 4)
 
 
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
