@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.figures.fonts import add_fonts
+from tfcomp.figures.fonts import add_fonts, embed_outlines
 from tfcomp.storage.files import write_bytes, write_csv
 
 DPI = 100  # pixels per inch of arrays
@@ -388,7 +388,7 @@ def figure_to_png(
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
     buffer = io.BytesIO()
-    with rc_context(_SAVING):
+    with rc_context(_SAVING), embed_outlines():
         figure.savefig(
             buffer,
             format="pdf",

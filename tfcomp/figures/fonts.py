@@ -1,14 +1,17 @@
-"""Fonts for names in scripts that matplotlib's default font lacks."""
+"""Fonts for names that matplotlib's default font lacks, and fonts in PDFs."""
 
 import contextlib
 import functools
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from matplotlib import font_manager
 from matplotlib.text import Text
 
 BOXES = "Last Resort High-Efficiency"  # a font of matplotlib, for any letter
+# Tables of a font that tell how to place letters and which to join.
+SHAPING_TABLES = ["GDEF", "GPOS", "GSUB", "kern"]
 
 
 def add_fonts(texts: Iterable[Text]) -> None:
@@ -61,3 +64,26 @@ def say_boxes() -> None:
     """Says, once, that figures lack letters."""
     note = "note: figures have boxes for letters that no installed font has"
     print(f"{note} (Debian's fonts-noto-cjk has Chinese)", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def embed_outlines() -> Iterator[None]:
+    """Makes PDFs embed fonts without tables for shaping text.
+
+    A PDF says where each letter is, and has no use for these tables. To reduce
+    them to the letters of a figure takes longer than all other tables.
+    """
+    from fontTools import subset  # here: other formats need none
+
+    full_options = subset.Options
+
+    def make_options(**options: Any) -> subset.Options:
+        outlines = full_options(**options)
+        outlines.drop_tables += SHAPING_TABLES
+        return outlines
+
+    subset.Options = make_options
+    try:
+        yield
+    finally:
+        subset.Options = full_options
