@@ -58,11 +58,17 @@ _PDF_METADATA = {
 }
 # LaTeX, which a user may have turned on, cannot set names with underscores.
 WITHOUT_LATEX: Any = {"text.usetex": False}
+# A figure whose layout is settled needs none, whatever a user has turned on.
+_WITHOUT_LAYOUT: Any = {
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+}
 # Journals refuse fonts of type 3, matplotlib's default.
 _SAVING: Any = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     **WITHOUT_LATEX,
+    **_WITHOUT_LAYOUT,
 }
 
 
@@ -85,6 +91,8 @@ _room: ContextVar[Room | None] = ContextVar("room", default=None)
 
 Width = str | float | None
 BOXES = "Last Resort High-Efficiency"  # a font of matplotlib, for any letter
+# Tables of a font that tell how to place letters and which to join.
+SHAPING_TABLES = ["GDEF", "GPOS", "GSUB", "kern"]
 
 
 class Plot(Figure):
@@ -302,7 +310,10 @@ def finish_figure(
             # Titles of hundreds of factors leave no room; axes then overlap.
             warnings.filterwarnings("ignore", "constrained_layout not applied")
             engine.execute(figure)
-        figure.set_layout_engine("none")
+        # An engine, even the idle one called "none", makes `savefig` draw a
+        # figure twice.
+        with rc_context(_WITHOUT_LAYOUT):
+            figure.set_layout_engine(None)
     return figure
 
 
@@ -417,7 +428,7 @@ def figure_to_png(
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
     buffer = io.BytesIO()
-    with rc_context(_SAVING):
+    with rc_context(_SAVING), embed_outlines():
         figure.savefig(
             buffer,
             format="pdf",
@@ -433,9 +444,16 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
         figure: The figure.
         dpi: Pixels per inch.
     """
-    content = figure_to_png(figure, dpi=dpi)
-    image = Image.open(io.BytesIO(content))
-    return np.array(image.convert("RGBA"))
+    buffer = io.BytesIO()
+    with rc_context(_SAVING):
+        figure.savefig(
+            buffer,
+            format="rgba",
+            dpi=dpi,
+        )
+    pixels = np.frombuffer(buffer.getvalue(), np.uint8)
+    num_rows = int(figure.get_figheight() * dpi)
+    return pixels.reshape(num_rows, -1, 4)
 
 
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
@@ -549,3 +567,26 @@ def say_boxes() -> None:
     """Says, once, that figures lack letters."""
     note = "note: figures have boxes for letters that no installed font has"
     print(f"{note} (Debian's fonts-noto-cjk has Chinese)", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def embed_outlines() -> Iterator[None]:
+    """Makes PDFs embed fonts without tables for shaping text.
+
+    A PDF says where each letter is, and has no use for these tables. To reduce
+    them to the letters of a figure takes longer than all other tables.
+    """
+    from fontTools import subset  # here: other formats need none
+
+    full_options = subset.Options
+
+    def make_options(**options: Any) -> subset.Options:
+        outlines = full_options(**options)
+        outlines.drop_tables += SHAPING_TABLES
+        return outlines
+
+    subset.Options = make_options
+    try:
+        yield
+    finally:
+        subset.Options = full_options

@@ -25,6 +25,9 @@ from numpy import ndarray as Array
 from threadpoolctl import threadpool_limits
 
 BLOCK_UNITS = 4096
+# Multiplications up to which one thread computes a product: others cost more
+# processor time than they save, as they wait for each other in a loop.
+SERIAL_PRODUCTS = 2**28
 # Variance of a subset over the variance of all points up to which it is dead.
 SPREAD_FLOOR = 1e-6
 Given = ParamSpec("Given")
@@ -90,12 +93,16 @@ def compute_gram(flat: Array, is_ood: Array) -> Array:
     """
     num_points = len(is_ood)
     gram = np.zeros((num_points, num_points))
-    for part in iterate_units(flat):
-        # Products in float32 for speed, their sum in float64.
-        kind = np.result_type(part, np.float32)
-        part = part.astype(kind, copy=False)
-        centered = _center(part, is_ood)
-        gram += centered @ centered.T
+    num_threads = None  # the library chooses
+    if num_points * flat.size <= SERIAL_PRODUCTS:
+        num_threads = 1
+    with threadpool_limits(num_threads, user_api="blas"):
+        for part in iterate_units(flat):
+            # Products in float32 for speed, their sum in float64.
+            kind = np.result_type(part, np.float32)
+            part = part.astype(kind, copy=False)
+            centered = _center(part, is_ood)
+            gram += centered @ centered.T
 
     squared_lengths = np.diagonal(gram)[~is_ood]
     scale = squared_lengths.mean()

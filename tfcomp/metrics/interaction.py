@@ -36,6 +36,8 @@ from tfcomp.models.stages import (
 )
 
 Interactions = dict[str, Scores]  # by stage
+# From points [n, F], and whether they will be measured again and again.
+InteractionFn = Callable[[Array, bool], Interactions]
 # In reports and metrics, and in summaries during training.
 MEASURED_POINTS = 128
 WATCHED_POINTS = 64
@@ -257,8 +259,11 @@ def make_interaction_fn(
     model: keras.Model,
     space: FactorSpace,
     num_units: int,
-) -> Callable[[Array], Interactions]:
+) -> InteractionFn:
     """Makes a function from points [n, F] to the interactions of stages.
+
+    The function is traced where that pays: for a wide network, from the second
+    call on, or if a call says that it is one of many.
 
     Args:
         model: From factors to images.
@@ -273,7 +278,7 @@ def make_interaction_fn(
     has_second = exact is not fallback
     is_outside = jacobians.find_outside_jacobians(model) is not None
     if len(ranges) < 2 or is_outside or not has_second:
-        return lambda points: {}
+        return lambda points, is_repeated: {}
 
     stage_fn = make_stage_model(model)
     compute = functools.partial(
@@ -288,10 +293,11 @@ def make_interaction_fn(
     most_points = MAX_NUMBERS // (num_units * columns)
     most_points = max(1, most_points)
 
-    def measure(points: Array) -> Interactions:
+    def measure(points: Array, is_repeated: bool) -> Interactions:
         """Summarizes each stage; nothing without second derivatives."""
-        is_repeated = next(calls) > 0
-        is_traced = is_repeated or num_units > TRACED_UNITS
+        is_later = next(calls) > 0
+        is_wide = num_units > TRACED_UNITS
+        is_traced = is_repeated or is_later or is_wide
         function = compute
         if is_traced:
             function = traced

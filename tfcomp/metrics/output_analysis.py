@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,11 @@ from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.datasets.splits import Splits
 from tfcomp.datasets.views import to_contrast
 from tfcomp.metrics import interpolation, jacobians
-from tfcomp.metrics.interaction import Interactions, make_interaction_fn
+from tfcomp.metrics.interaction import (
+    InteractionFn,
+    Interactions,
+    make_interaction_fn,
+)
 from tfcomp.metrics.interpolation import KernelFit, fit_kernels
 from tfcomp.metrics.kernels import summarize_alignment
 from tfcomp.metrics.point_scores import (
@@ -178,16 +182,21 @@ class TracedModel:
             functions.append(_trace(compute))
         return functions
 
-    def measure_interactions(self, points: Array) -> Interactions:
+    def measure_interactions(
+        self,
+        points: Array,
+        is_repeated: bool = False,
+    ) -> Interactions:
         """Measures the interactions of factors by stage, at points [n, F].
 
         Args:
             points: Values of the factors, [n, F].
+            is_repeated: Whether other weights will be measured there, too.
         """
-        return self._interaction_fn(points)
+        return self._interaction_fn(points, is_repeated)
 
     @cached_property
-    def _interaction_fn(self) -> Callable[[Array], Interactions]:
+    def _interaction_fn(self) -> InteractionFn:
         return make_interaction_fn(
             self.model,
             self.space,
