@@ -42,7 +42,7 @@ def run(smoke_run: RunConfig) -> LoadedRun:
 def report(run: LoadedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     flags = [f"--run={run.path}", f"--output={folder}"]
-    sections = "--sections=explorer,errors,layers,runs"
+    sections = "--sections=errors,layers,runs"
     assert analyze.main(["analyze", *flags, sections]) == 0
     return folder
 

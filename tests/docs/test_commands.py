@@ -12,7 +12,7 @@ from absl import flags
 
 from reproduction import FLAGFILES
 from reproduction import command as campaign
-from tests.docs.page_blocks import ROOT
+from tests.docs.page_blocks import ENDS, ROOT
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import (
     SHIPPED,
@@ -28,8 +28,6 @@ COMMAND = re.compile(
     r"^\W*(?:\S*/)?(?:tfcomp |python -m tfcomp\.|(?=python -m reproduction\.))"
     r"(?:python -m )?([a-z].*)$"
 )
-# What follows the flags of a command, in a shell.
-ENDS = {"|", "&&", ";", "&", ">", ">/dev/null", "2>&1", "2>/dev/null"}
 # Of plugins and runs that a reader makes; tutorials are executed elsewhere.
 NOT_HERE = ("$", "--plugins=", "/run.flags")
 

@@ -1,7 +1,5 @@
 """The commands of the pipelines, and the compiled one: complete, portable."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -74,24 +72,3 @@ def test_folder_in_use(tmp_path: Path) -> None:
     with lock_folder(tmp_path):
         with pytest.raises(RunError, match="another process"):
             run_local(["", f"--pipeline_root={tmp_path}"])
-
-
-HELP = """
-import sys
-from pipelines import compile, run_local
-for module in (compile, run_local):
-    assert module.main(['', '--help']) == 0
-heavy = {'kfp', 'tensorflow', 'matplotlib', 'pandas', 'keras'}
-assert not heavy & set(sys.modules)
-import pipelines.pipeline
-assert 'tensorflow' not in sys.modules
-"""
-
-
-def test_help_needs_no_sdk(tmp_path: Path) -> None:
-    printed = subprocess.check_output(
-        [sys.executable, "-c", HELP],
-        text=True,
-        cwd=tmp_path,
-    )
-    assert "--pipeline_root=" in printed

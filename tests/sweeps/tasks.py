@@ -33,8 +33,11 @@ def make_task(
 
 def read_pids(folder: Path) -> list[int]:
     """The processes that tasks have printed."""
-    text = "".join(path.read_text() for path in sorted(folder.glob("*.log")))
-    return [int(word) for word in text.split() if word.isdigit()]
+    pids = []
+    for path in sorted(folder.glob("*.log")):
+        words = path.read_text().split()
+        pids += [int(word) for word in words if word.isdigit()]
+    return pids
 
 
 def show_process(argv: list[str]) -> None:
@@ -43,7 +46,8 @@ def show_process(argv: list[str]) -> None:
 
 def show_environment(argv: list[str]) -> None:
     for name in argv[1:]:
-        print(os.environ.get(name, "-"))
+        value = os.environ.get(name, "-")
+        print(value)
     print(os.getcwd())
 
 
