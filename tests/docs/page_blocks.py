@@ -72,9 +72,9 @@ def list_blocks(page: str) -> Iterator[Block]:
             )
 
 
-def split_command(line: str) -> list[str]:
+def split_command(line: str, comments: bool = False) -> list[str]:
     """Splits a line of a shell; returns the words of its first command."""
-    words = shlex.split(line)
+    words = shlex.split(line, comments)
     for place, word in enumerate(words):
         if word in ENDS:
             return words[:place]

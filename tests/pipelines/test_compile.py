@@ -1,6 +1,7 @@
 """The commands of the pipelines, and the compiled one: complete, portable."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -31,19 +32,31 @@ def test_it_loads_back(compiled: Path) -> None:
     assert set(pipeline.component_spec.inputs) == inputs
 
 
-def test_steps_have_the_image_and_are_in_order(compiled: Path) -> None:
-    spec = next(yaml.safe_load_all(compiled.read_text()))
+@pytest.fixture
+def spec(compiled: Path) -> dict[str, Any]:
+    """The first document of the file: the pipeline itself."""
+    first, *_ = yaml.safe_load_all(compiled.read_text())
+    return first
+
+
+def test_every_step_has_the_image(spec: dict[str, Any]) -> None:
     executors = spec["deploymentSpec"]["executors"]
     assert set(executors) == {f"exec-{s.replace('_', '-')}" for s in STEPS}
     for executor in executors.values():
         container = executor["container"]
+        command = " ".join(container["command"])
         assert container["image"] == "registry.example/python:9"
-        assert "pip install" not in " ".join(container["command"])
+        assert "pip install" not in command
+
+
+def test_steps_are_in_order(spec: dict[str, Any]) -> None:
     tasks = spec["root"]["dag"]["tasks"]
     assert "example-validator" in tasks["trainer"]["dependentTasks"]
-    (gate,) = (t for t in tasks.values() if "triggerPolicy" in t)
+    (gate,) = (task for task in tasks.values() if "triggerPolicy" in task)
     assert set(gate["dependentTasks"]) == {"evaluator", "trainer"}
-    inner = spec["components"][gate["componentRef"]["name"]]["dag"]["tasks"]
+
+    behind_gate = spec["components"][gate["componentRef"]["name"]]
+    inner = behind_gate["dag"]["tasks"]
     assert set(inner) == {"infra-validator", "pusher"}
     assert inner["pusher"]["dependentTasks"] == ["infra-validator"]
 

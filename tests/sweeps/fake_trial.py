@@ -27,7 +27,10 @@ def write(file: Path, text: str) -> None:
 
 def run_trial(argv: list[str]) -> None:
     lines = [argument for argument in argv[1:] if "=" in argument]
-    flags = dict(line.removeprefix("--").split("=", 1) for line in lines)
+    flags = {}
+    for line in lines:
+        name, _, value = line.removeprefix("--").partition("=")
+        flags[name] = value
     folder = Path(flags["log_dir"], flags["run_name"])
     folder.mkdir(parents=True, exist_ok=True)
     sweep = folder.parents[1]
