@@ -73,20 +73,24 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+def forget_plugins(folder: Path) -> None:
+    """Forgets modules of a folder, and all that was registered."""
+    for module in OWN_PARTS:
+        if module in sys.modules:
+            sys.modules[module].unregister_all()
+    for name, module in list(sys.modules.items()):
+        place = str(getattr(module, "__file__", ""))
+        if place.startswith(str(folder)):
+            del sys.modules[name]
+
+
 @pytest.fixture(autouse=True)
 def _forgotten_plugins(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
     """Forgets the modules that a test wrote, and what it registered."""
-    known = set(sys.modules)
     yield
-    for module in OWN_PARTS:
-        if module in sys.modules:
-            sys.modules[module].unregister_all()
-    written = str(tmp_path_factory.getbasetemp())
-    for name in set(sys.modules) - known:
-        if str(vars(sys.modules[name]).get("__file__")).startswith(written):
-            del sys.modules[name]
+    forget_plugins(tmp_path_factory.getbasetemp())
 
 
 def make_smoke_config(folder: Path, *flags: str) -> RunConfig:

@@ -25,20 +25,6 @@ TILES = FactorSpace(
     )
 )
 ONE = FactorSpace((TILES.factors[0],))
-SEVEN = FactorSpace(
-    tuple(
-        Factor(f"f{i}", 2, 0.0, 1.0, categorical=i > 3, periodic=i == 2)
-        for i in range(7)
-    )
-)
-# `odd` has a width that is no multiple of 4.
-SPACES = {"tiles": TILES, "one": ONE, "seven": SEVEN, "odd": TILES}
-# Held out, a region for each.
-REGIONS = {
-    "tiles": "box:x:6-10,size:2-4,color:1-2",
-    "one": "gap:x:6-9",
-    "seven": "box:f0:1-1,f1:1-1,f5:1-1",
-}
 
 
 def _make_factor(number: int) -> Factor:
@@ -56,6 +42,14 @@ def _make_factor(number: int) -> Factor:
 
 
 SEVEN = FactorSpace(tuple(map(_make_factor, range(7))))
+# `odd` has a width that is no multiple of 4.
+SPACES = {"tiles": TILES, "one": ONE, "seven": SEVEN, "odd": TILES}
+# Held out, a region for each.
+REGIONS = {
+    "tiles": "box:x:6-10,size:2-4,color:1-2",
+    "one": "gap:x:6-9",
+    "seven": "box:f0:1-1,f1:1-1,f5:1-1",
+}
 
 
 def render(factors: Any) -> Any:
@@ -66,14 +60,18 @@ def render(factors: Any) -> Any:
     missing = 7 - values.shape[1]
     values = tf.pad(values, [[0, 0], [0, missing], [0, 0], [0, 0]])
     x, size, phase, color, *others = tf.unstack(values, axis=1)
-    y = 6.0 + 3.0 * tf.sin(phase * np.pi / 180) + sum(others)
+    height = tf.sin(phase * np.pi / 180)
+    y = 6.0 + 3.0 * height + sum(others)
 
     rows = tf.range(HEIGHT, dtype=tf.float32)[:, None]
     columns = tf.range(WIDTH, dtype=tf.float32)
     distance = (columns - x) ** 2 + (rows - y) ** 2
-    blob = tf.exp(-distance / (2 * (size + 0.5) ** 2))
-    channels = tf.range(3, dtype=tf.float32) == tf.round(color)[..., None]
-    return 0.2 + 0.7 * blob[..., None] * tf.cast(channels, tf.float32)
+    width = 2 * (size + 0.5) ** 2
+    blob = tf.exp(-distance / width)
+    channels = tf.range(3, dtype=tf.float32)
+    is_lit = channels == tf.round(color)[..., None]
+    light = blob[..., None] * tf.cast(is_lit, tf.float32)
+    return 0.2 + 0.7 * light
 
 
 def make(config: Any) -> Dataset:

@@ -15,13 +15,11 @@ from numpy.testing import assert_allclose
 
 import tfcomp
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import make_dataset
 from tfcomp.metrics.geometry import compute_factorization
-from tfcomp.metrics.jacobians import choose_jacobian
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.models.stages import make_model
-from tfcomp.training.export import export_model
+from tfcomp.models.loading import load_run
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
@@ -63,7 +61,8 @@ def test_a_function_of_arrays(
     shape: tuple[int, ...],
 ) -> None:
     truth = draw(CLASSES)
-    is_ood = (CLASSES[:, 0] == 2) & (CLASSES[:, 1] >= 2)
+    length, x, _ = CLASSES.T
+    is_ood = (length == 2) & (x >= 2)
     errors = np.square(0.1 * truth)
     blanks = np.square(truth - truth[~is_ood].mean(axis=0))
 
@@ -84,37 +83,34 @@ def test_a_function_of_arrays(
 
 def test_lost_derivatives_are_differences(table: tfcomp.FactorTable) -> None:
     """A function that is linear in the factors has exact differences."""
-    slopes = np.random.default_rng(0).normal(size=(3, 96)).astype(np.float32)
-    metric = slopes[:, :7] @ slopes[:, :7].T
+    rng = np.random.default_rng(0)
+    slopes = rng.normal(size=(3, 96)).astype(np.float32)
+    half_slopes = slopes[:, :7]
+    expected = half_slopes @ half_slopes.T
 
     def evaluate(values: np.ndarray) -> dict[str, np.ndarray]:
-        return {"image": values @ slopes, "half": values @ slopes[:, :7]}
+        return {"image": values @ slopes, "half": values @ half_slopes}
 
     result = tfcomp.evaluate(evaluate, table, "x:3", stages=["half"])
 
     assert result.stages == ["half", "image"]
-    assert_allclose(result.analysis.metrics["half"][5], metric, rtol=1e-4)
     assert set(result.analysis.nondifferentiable) == {"half", "image"}
-    factorization = compute_factorization(metric[None])[0]
+    metric = result.analysis.metrics["half"][5]
+    assert_allclose(metric, expected, rtol=1e-4)
+    (factorization,) = compute_factorization(expected[None])
     half = result.measures["factorization"][0]
     assert half == pytest.approx(factorization, rel=1e-4)
 
 
 def test_keras_model_and_saved_model_give_our_own_numbers(
-    tmp_path: Path,
+    smoke_run: RunConfig,
 ) -> None:
-    flags = "--flagfile=smoke.flags --width=4 --grid_size=8 --region=square:3-4"
-    config = parse_config(flags.split())
-    dataset = make_dataset(config)
-    model = make_model(config, dataset, "float32")
-    own = RunAnalysis(model, dataset)
-    keras_file = tmp_path / "model.keras"
-    model.save(keras_file)
-    jacobian = choose_jacobian(model, dataset)
-    saved_model = export_model(model, tmp_path / "exported", jacobian)
+    run = load_run(smoke_run.run_dir)
+    own = RunAnalysis(run.model, run.dataset)
 
-    for source in (keras_file, saved_model):
-        result = tfcomp.evaluate(source, dataset)
+    saved_model = Path(smoke_run.export_path, "1")
+    for source in (run.path / "model.keras", saved_model):
+        result = tfcomp.evaluate(source, run.dataset)
 
         assert result.stages == own.stages
         assert not result.analysis.nondifferentiable

@@ -42,7 +42,7 @@ def run(smoke_run: RunConfig) -> LoadedRun:
 def report(run: LoadedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     flags = [f"--run={run.path}", f"--output={folder}"]
-    sections = "--sections=explorer,errors,layers,runs"
+    sections = "--sections=errors,layers,runs"
     assert analyze.main(["analyze", *flags, sections]) == 0
     return folder
 
@@ -97,8 +97,10 @@ def test_numbers_behind_the_landscape(report: Path, run: LoadedRun) -> None:
     splits = run.dataset.splits
     images = run.model.predict(splits.grid, verbose=0)
     truth = run.dataset.render_array(splits.grid)
-    error = ((images - truth) ** 2).mean(axis=(1, 2, 3))
-    blank = ((1.0 - truth) ** 2).mean(axis=(1, 2, 3))
+    squares = np.square(images - truth)
+    error = squares.mean(axis=(1, 2, 3))
+    blank_squares = np.square(1.0 - truth)
+    blank = blank_squares.mean(axis=(1, 2, 3))
 
     table = pd.read_csv(report / "landscape_smoke.csv")
 
@@ -202,17 +204,19 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_models_have_their_scores(earlier: Path, name: str) -> None:
     run = load_run(earlier / "tensorboard_logs" / name)
     grid = run.dataset.splits.grid.astype(np.float32)
-    served = tf.saved_model.load(str(earlier / "saved_models" / name / "1"))
+    folder = earlier / "saved_models" / name / "1"
+    served = tf.saved_model.load(str(folder))
 
     scores = RunAnalysis(run.model, run.dataset).evaluation.scores
-    outputs = served.signatures["serving_default"](factors=grid)
-    metrics = served.signatures["geometry"](factors=grid)
+    images = served.signatures["serving_default"](factors=grid)["image"]
+    metric = served.signatures["geometry"](factors=grid)["image"]
 
     for subset in ("id", "ood"):
-        for score, value in run.metrics[subset].items():
-            assert scores[subset][score] == pytest.approx(value, rel=1e-5)
-    assert_allclose(outputs["image"], run.model(grid), atol=1e-6)
-    assert metrics["image"].shape == (len(grid), 2, 2)
+        expected = run.metrics[subset]
+        for name, value in expected.items():
+            assert scores[subset][name] == pytest.approx(value, rel=1e-5)
+    assert_allclose(images, run.model(grid), atol=1e-6)
+    assert metric.shape == (len(grid), 2, 2)
 
 
 def test_two_runs(earlier: Path, tmp_path: Path) -> None:

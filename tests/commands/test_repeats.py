@@ -117,15 +117,6 @@ def test_overwrite_leaves_only_the_files_of_the_user(
     assert "--overwrite=false" in lines
 
 
-def test_nothing_to_resume_is_said(
-    command: Command, capsys: pytest.CaptureFixture
-) -> None:
-    assert command("--resume", "--log_dir=elsewhere") == 0
-    assert "nothing to resume at elsewhere/smoke" in capsys.readouterr().err
-    assert command("--resume", "--log_dir=elsewhere") == 0
-    assert "nothing to resume" not in capsys.readouterr().err
-
-
 def test_overwrite_of_a_run_that_is_in_use(command: Command, run: Path) -> None:
     before = list_files(run)
 
@@ -146,11 +137,6 @@ def test_overwrite_of_what_is_no_run(
         command("--overwrite", "--run_name=notes")
 
     assert notes.read_text() == "mine"
-
-
-def train_here(folder: Path, *flags: str) -> None:
-    places = [f"--log_dir={folder}/logs", "--checkpoint_seconds=0"]
-    assert train.main(["train", *FLAGS, *places, *flags]) == 0
 
 
 @contextlib.contextmanager
@@ -179,7 +165,14 @@ def limit_files(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-def test_refused_writes_lose_nothing(trained: Path, tmp_path: Path) -> None:
+def test_refused_writes_lose_nothing(
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    """The next start resumes, and says so if there is nothing to resume."""
+    places = [f"--log_dir={tmp_path}/logs", "--checkpoint_seconds=0"]
+    command = ["train", *FLAGS, *places, "--resume"]
     run = tmp_path / "logs/smoke"
     for refusal, reason in (
         (refuse_write(1), "No space left"),
@@ -187,10 +180,14 @@ def test_refused_writes_lose_nothing(trained: Path, tmp_path: Path) -> None:
         (refuse_write(3), "No space left"),
     ):
         with pytest.raises(Exception, match=reason) as caught, refusal:
-            train_here(tmp_path, "--resume")
+            train.main(command)
         assert "/smoke/" in describe_refusal(caught.value)
         assert not list(run.glob(".partial-*"))
-    train_here(tmp_path, "--resume")
+    assert "nothing to resume at" in capsys.readouterr().err
+
+    assert train.main(command) == 0
+
+    assert "nothing to resume" not in capsys.readouterr().err
     other = trained / "tensorboard_logs/smoke"
     curves = [(path / "history.csv").read_bytes() for path in (run, other)]
     assert curves[0] == curves[1]

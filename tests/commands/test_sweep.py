@@ -1,16 +1,15 @@
 """The sweep command: what it checks, what it writes, what it leaves alone."""
 
 import csv
-import runpy
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tfcomp
+from tests.sweeps.fake_sweep import use_fake_trials, use_pool
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
@@ -20,7 +19,6 @@ from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.worker_task import Task
 
 ROOT = Path(__file__).parents[2]
-FAKE_SWEEP = ROOT / "tests" / "sweeps" / "fake_sweep.py"
 WRITE_REPORTS = Sweep.write_reports
 COMMAND = ["sweep", "--flagfile=smoke.flags", "--run_name=s"]
 DEPTHS = "--grid=depth=2,3"
@@ -30,20 +28,13 @@ Start = Callable[..., int]
 POOL = PoolHere()
 
 
-def use_pool(monkeypatch: pytest.MonkeyPatch, pool: PoolHere) -> None:
-    monkeypatch.setattr(sweep_run, "open_pool", lambda *_: nullcontext(pool))
-
-
 @pytest.fixture
 def start(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Starts sweeps of trials that take no time, in an empty folder.
 
     Nothing is drawn, which would take longer than all the rest.
     """
-    fake = runpy.run_path(str(FAKE_SWEEP))
-    monkeypatch.setattr(Sweep, "make_call", fake["make_call"])
-    monkeypatch.setattr(Sweep, "write_reports", lambda sweep: None)
-    use_pool(monkeypatch, POOL)
+    use_fake_trials(monkeypatch, POOL)
 
     def main(*flags: str) -> int:
         POOL.ran.clear()
@@ -131,15 +122,21 @@ def test_statistics_of_a_sweep(
     assert float(pairs["ood_mse"]["sd"]) == pytest.approx(0.01)
 
 
-def test_reports_are_made_again(draw: Start) -> None:
+def test_reports_are_made_again(
+    draw: Start,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     summary = FOLDER / "summary.csv"
     figure = FOLDER / "figures/scores.png"
     draw(DEPTHS, "--seeds=2")
     before = [summary.read_bytes(), figure.read_bytes()]
 
-    draw("--grid=depth=2", "--seeds=2")
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
+        draw("--grid=depth=2", "--seeds=2")
     assert summary.read_bytes() != before[0]
     assert not (FOLDER / "paired.csv").exists()  # nothing to compare
+    assert not figure.exists()
 
     draw(DEPTHS, "--seeds=2")
     assert [summary.read_bytes(), figure.read_bytes()] == before
@@ -162,31 +159,17 @@ def test_a_second_start_runs_nothing(
     assert flags.read_text() == text
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("metrics.json", b"{}"),
-        ("metrics.json", b"\xff"),
-        ("model.keras", b"PK"),
-        ("model.keras", None),
-    ],
-)
-def test_a_damaged_trial_is_run_again(
-    name: str,
-    content: bytes | None,
-    start: Start,
-) -> None:
+def test_damaged_trials_are_run_again(start: Start) -> None:
     start(DEPTHS)
     table = read()
-    trial = POOL.ran[0]
-    file = FOLDER / "trials" / trial / name
-    file.unlink()
-    if content is not None:
-        file.write_bytes(content)
+    trials = list(POOL.ran)
+    first, second = trials
+    (FOLDER / "trials" / first / "metrics.json").write_text("{}")
+    (FOLDER / "trials" / second / "model.keras").unlink()
 
     assert start(DEPTHS) == 0
 
-    assert POOL.ran == [trial]
+    assert POOL.ran == trials
     assert read() == table
 
 

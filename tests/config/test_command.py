@@ -145,31 +145,39 @@ def test_help_without_a_network_has_flags_of_data(
     assert listed.isdisjoint({"model", "epochs", "log_dir"})
 
 
+# Prints the help of commands, and asks for what that has imported.
+HELP = """
+import importlib, sys
+heavy = {"tensorflow", "keras", "tensorflow_datasets", "pandas", "kfp",
+         "matplotlib", "scipy", "sklearn"}
+for name in sys.argv[1:]:
+    main = importlib.import_module(name).main
+    assert main([name, "--help"]) == 0, name
+    assert not heavy & set(sys.modules), name
+from tfcomp.metrics.registry import list_metrics
+assert list_metrics() and "matplotlib" not in sys.modules
+# The main process of a sweep, and what compiles a pipeline.
+import tfcomp.sweeps.sweep_page
+heavy = {"tensorflow", "keras", "fontTools.subset", "scipy.stats",
+         "scipy.optimize"}
+assert not heavy & set(sys.modules)
+import pipelines.pipeline
+assert not {"tensorflow", "keras"} & set(sys.modules)
+"""
+
+
 def test_help_imports_nothing_heavy() -> None:
-    script = (
-        "import importlib, sys\n"
-        "heavy = {'tensorflow', 'keras', 'tensorflow_datasets', 'pandas',\n"
-        "         'matplotlib', 'scipy', 'sklearn'}\n"
-        "for name in sys.argv[1:]:\n"
-        "    main = importlib.import_module(name).main\n"
-        "    assert main([name, '--help']) == 0, name\n"
-        "    assert not heavy & set(sys.modules), name\n"
-        "from tfcomp.metrics.registry import list_metrics\n"
-        "assert list_metrics() and 'matplotlib' not in sys.modules\n"
-        "import tfcomp.sweeps.sweep_page\n"  # of a sweep's main process
-        "heavy = {'tensorflow', 'keras', 'fontTools.subset', 'scipy.stats',\n"
-        "         'scipy.optimize'}\n"
-        "assert not heavy & set(sys.modules)\n"
-    )
     commands = [f"tfcomp.{n}" for n in tfcomp.COMMANDS if n != "solvable"]
     commands += [f"reproduction.{name}.command" for name in PLANS]
+    commands += ["pipelines.compile", "pipelines.run_local"]
     result = subprocess.run(
-        [sys.executable, "-c", script, *commands],
+        [sys.executable, "-c", HELP, *commands],
         capture_output=True,
         text=True,
     )
-    assert result.returncode == 0
+    assert result.returncode == 0, result.stderr
     assert result.stderr == ""
+    assert "--pipeline_root=" in result.stdout
 
 
 @pytest.mark.parametrize("command", [train, sweep, threshold])
@@ -297,7 +305,8 @@ CASES = [name for name in SWALLOW if name != "endless"]
     "case, count, number",
     [
         *[(case, 1, signal.SIGTERM) for case in CASES],
-        *[(case, 2, signal.SIGTERM) for case in CASES],
+        ("library", 2, signal.SIGTERM),
+        ("clean-up", 2, signal.SIGTERM),
         ("clean-up", 1, signal.SIGHUP),  # the terminal is closed
     ],
 )

@@ -12,7 +12,7 @@ from absl import flags
 
 from reproduction import FLAGFILES
 from reproduction import command as campaign
-from tests.docs.page_blocks import ROOT
+from tests.docs.page_blocks import ROOT, split_command
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import (
     SHIPPED,
@@ -28,8 +28,6 @@ COMMAND = re.compile(
     r"^\W*(?:\S*/)?(?:tfcomp |python -m tfcomp\.|(?=python -m reproduction\.))"
     r"(?:python -m )?([a-z].*)$"
 )
-# What follows the flags of a command, in a shell.
-ENDS = {"|", "&&", ";", "&", ">", ">/dev/null", "2>&1", "2>/dev/null"}
 # Of plugins and runs that a reader makes; tutorials are executed elsewhere.
 NOT_HERE = ("$", "--plugins=", "/run.flags")
 
@@ -37,14 +35,14 @@ NOT_HERE = ("$", "--plugins=", "/run.flags")
 def list_commands(source: Path) -> Iterator[list[str]]:
     """The words of each command in a block, after `tfcomp` or `python -m`."""
     text = source.read_text("utf-8")
-    blocks = [text] if source.suffix == ".flags" else BLOCK.findall(text)
-    for line in "\n".join(blocks).replace("\\\n", " ").splitlines():
-        found = COMMAND.match(line)
-        if found and not any(mark in line for mark in NOT_HERE):
-            is_header = source.suffix == ".flags"
-            words = shlex.split(found[1], comments=is_header)
-            ends = [n for n, word in enumerate(words) if word in ENDS]
-            yield words[: ends[0]] if ends else words
+    is_flagfile = source.suffix == ".flags"
+    if not is_flagfile:
+        text = "\n".join(BLOCK.findall(text))
+    for line in text.replace("\\\n", " ").splitlines():
+        command = COMMAND.match(line)
+        if command is None or any(mark in line for mark in NOT_HERE):
+            continue
+        yield split_command(command[1], comments=is_flagfile)
 
 
 def find_flags(name: str, words: list[str]) -> flags.FlagValues:

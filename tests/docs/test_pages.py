@@ -13,6 +13,7 @@ from reproduction.figures.command import plot_paper
 from tests.docs.page_blocks import ROOT, list_blocks
 from tfcomp.metrics.registry import list_metrics
 
+DOCS = ROOT / "docs"
 TITLES = {
     "Scores of images": ("image",),
     "Numbers of stages": ("stage", "stages"),
@@ -22,13 +23,16 @@ TITLES = {
 
 def read_table(title: str) -> dict[str, list[str]]:
     """Returns definition, range, unit and better of each number."""
-    _, _, text = (
-        (DOCS / "reference.md").read_text("utf-8").partition(f"### {title}\n")
-    )
-    lines = text.partition("\n### ")[0].replace("\\|", "¦").splitlines()
-    rows = [[c.strip() for c in line.split("|")[1:-1]] for line in lines]
-    named = [row for row in rows if row and row[0].startswith("`")]
-    return {name.strip("`"): cells for name, *cells in named}
+    page = (DOCS / "reference.md").read_text("utf-8")
+    _, _, rest = page.partition(f"### {title}\n")
+    text, _, _ = rest.partition("\n### ")
+    table = {}
+    for line in text.replace("\\|", "¦").splitlines():
+        if not line.startswith("| `"):
+            continue
+        name, *cells = line.split("|")[1:-1]
+        table[name.strip().strip("`")] = [cell.strip() for cell in cells]
+    return table
 
 
 def test_the_page_defines_what_is_declared() -> None:
@@ -46,25 +50,22 @@ def test_the_page_defines_what_is_declared() -> None:
             assert text
 
 
-DOCS = ROOT / "docs"
-
-
 @pytest.mark.parametrize("name", ["donut", "own_data"])
 def test_notebook_ran_the_code_of_its_tutorial(name: str) -> None:
     page = (DOCS / "tutorials" / f"{name}.md").read_text("utf-8")
-    shown = [
-        block.body.strip()
-        for block in list_blocks(page)
-        if block.language != "text"
-    ]
+    code = []
+    for block in list_blocks(page):
+        if block.language != "text":
+            code.append(block.body.strip())
+
     notebook = json.loads((DOCS / "notebooks" / f"{name}.ipynb").read_text())
     ran = []
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            code = "".join(cell["source"])
-            ran.append(re.sub(r"^%%.*\n", "", code).strip())
+            source = "".join(cell["source"])
+            ran.append(re.sub(r"^%%.*\n", "", source).strip())
             assert cell["outputs"]
-    assert ran == shown
+    assert ran == code
 
 
 @pytest.mark.parametrize(
@@ -76,13 +77,12 @@ def test_examples_print_what_they_say(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    found = plot_paper if name == "plot_paper" else getattr(tfcomp, name)
+    function = plot_paper
+    if name != "plot_paper":
+        function = getattr(tfcomp, name)
     names = {"tfcomp": tfcomp, "np": np, "pd": pd, "plot_paper": plot_paper}
-    (test,) = (
-        test
-        for test in doctest.DocTestFinder().find(found, name, globs=names)
-        if test.name == name
-    )
+    tests = doctest.DocTestFinder().find(function, name, globs=names)
+    (test,) = (test for test in tests if test.name == name)
     assert test.examples
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(test).failed == 0

@@ -6,20 +6,27 @@ print into the pages.
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.page_blocks import ROOT, Reader, find_difference, list_blocks
+from tests.sweeps.fake_sweep import use_pool
+from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.run_flags import SHIPPED
 
-PAGES = ["docs/index.md", "docs/claims.md"] + sorted(
-    str(path.relative_to(ROOT)) for path in ROOT.glob("docs/tutorials/*.md")
-)
+# Pages that are read one after the other, in one folder: the tutorial on the
+# donut begins with the run of the start page.
+READINGS = [
+    ["docs/index.md", "docs/tutorials/donut.md"],
+    ["docs/tutorials/own_parts.md"],
+    ["docs/tutorials/embeddings.md"],
+    ["docs/tutorials/own_data.md"],
+    ["docs/claims.md"],
+]
 # The README's first command begins with the installation.
 INSTALLATION = re.compile(
-    r"^python3 -m venv .* && (?=\.venv/bin/tfcomp )", re.MULTILINE
+    r"^python3 -m venv .* && \.venv/bin/(?=tfcomp )", re.MULTILINE
 )
 # It trains the donut, here a small one of the same name.
 SMALL_DONUT = f"""\
@@ -38,16 +45,20 @@ SMALL_DONUT = f"""\
 
 @pytest.fixture
 def clone(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with what a clone has and pages refer to."""
+    """The working folder, with what a clone has and pages refer to.
+
+    Sweeps run their trials in this process: workers would import TensorFlow,
+    and trace the networks, once more.
+    """
+    use_pool(monkeypatch, PoolHere())
     for name in ("docs", "pipelines", "reproduction"):
         (working_folder / name).symlink_to(ROOT / name)
-    (working_folder / ".venv").symlink_to(sys.prefix)
     monkeypatch.syspath_prepend(working_folder)
     return working_folder
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # several runs are trained, by other processes
+@pytest.mark.timeout(1800)  # several runs are trained
 def test_the_readme_runs(clone: Path) -> None:
     """What it shows is of the donut in full, so nothing is compared."""
     (clone / "donut.flags").write_text(SMALL_DONUT)
@@ -58,13 +69,23 @@ def test_the_readme_runs(clone: Path) -> None:
     assert (clone / "tensorboard_logs/my_depth/trials.csv").exists()
 
 
+def test_every_tutorial_is_read() -> None:
+    tutorials = ROOT.glob("docs/tutorials/*.md")
+    names = {str(path.relative_to(ROOT)) for path in tutorials}
+    assert names <= {page for pages in READINGS for page in pages}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_does_what_it_says(page: str, clone: Path) -> None:
-    path = ROOT / page
+@pytest.mark.parametrize("pages", READINGS, ids=" ".join)
+def test_pages_do_what_they_say(pages: list[str], clone: Path) -> None:
+    for page in pages:
+        compare_page(ROOT / page, Reader(clone))
+
+
+def compare_page(path: Path, reader: Reader) -> None:
+    """Follows a page, and compares or updates what it shows."""
     text = path.read_text("utf-8")
-    reader = Reader(clone)
     compared = 0
     updated = []
     for block in list_blocks(text):
@@ -74,11 +95,11 @@ def test_a_page_does_what_it_says(page: str, clone: Path) -> None:
         compared += 1
         difference = find_difference(block.body, reader.printed)
         if "UPDATE_PAGES" not in os.environ:
-            assert not difference, difference
+            assert not difference, f"{path.name}: {difference}"
         elif difference:
             updated.append((block.span, reader.printed.strip("\n") + "\n"))
     for (start, end), printed in reversed(updated):
         text = text[:start] + printed + text[end:]
     if updated:
         path.write_text(text, "utf-8")
-    assert compared, f"{page} shows nothing"
+    assert compared, f"{path.name} shows nothing"

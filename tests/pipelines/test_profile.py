@@ -53,21 +53,16 @@ def test_bounds_are_read(make_profile: MakeProfile) -> None:
 
 def test_plugins_are_named_by_the_user(
     make_profile: MakeProfile,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    evil: Path,
 ) -> None:
-    mark = tmp_path / "mark"
-    code = f"open({str(mark)!r}, 'w').close()"
-    (tmp_path / "evil_part_of_profile.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
-    flag = "--plugins=evil_part_of_profile"
+    flag = "--plugins=evil_part"
 
     with pytest.raises(RunError):
         make_profile(flag)
-    assert not mark.exists()
+    assert not evil.exists()
 
-    profile = make_profile(flag, plugins="evil_part_of_profile")
-    assert mark.exists()
+    profile = make_profile(flag, plugins="evil_part")
+    assert evil.exists()
     assert flag in profile.parts["tiny_sweep"]
 
 

@@ -191,6 +191,7 @@ def test_folders_are_locked_on_all_file_systems(
     assert not recwarn.list
 
 
+@pytest.mark.parametrize("code", [0, errno.ENOLCK], indirect=True)
 @pytest.mark.parametrize("wait", [False, True])
 def test_locks_of_killed_processes_are_void(
     wait: bool, code: int, tmp_path: Path

@@ -2,15 +2,13 @@
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import psutil
 import pytest
 
-from tests.sweeps.fake_sweep import list_flags, make_call, read_table
+from tests.sweeps.fake_sweep import list_flags, read_table, use_fake_trials
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
-from tfcomp.sweeps import sweep_run
 
 PATIENCE = 200  # seconds, for a machine that is busy
 
@@ -32,11 +30,8 @@ def wait_for() -> Callable[[Callable[[], object]], None]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The table of a sweep that nothing stops, in this process."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    pool = nullcontext(PoolHere())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep_run.Sweep, "make_call", make_call)
-        patch.setattr(sweep_run.Sweep, "write_reports", lambda sweep: None)
-        patch.setattr(sweep_run, "open_pool", lambda *_: pool)
+        use_fake_trials(patch, PoolHere())
         assert sweep.main(["sweep", *list_flags(folder)]) == 0
     table = read_table(folder)
     assert table.count(b"finished") == 4

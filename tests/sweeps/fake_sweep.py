@@ -3,20 +3,29 @@
 It makes the tables of the trials, and nothing that is computed of them.
 """
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO
+from typing import TYPE_CHECKING
 
 from tests.sweeps import fake_trial
+from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config import run_flags
 from tfcomp.config.process import exit_on_user_error
 from tfcomp.config.run_config import RunConfig
+from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.grid import Trial
+from tfcomp.sweeps.pool import Pool
 from tfcomp.sweeps.sweep_run import Sweep
 from tfcomp.sweeps.worker_task import TaskFunction
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def make_call(
@@ -25,6 +34,18 @@ def make_call(
 ) -> tuple[RunConfig, TaskFunction, list[str]]:
     lines = run_flags.list_flag_lines(trial.config)
     return trial.config, fake_trial.run_trial, lines
+
+
+def use_pool(patch: pytest.MonkeyPatch, pool: Pool | PoolHere) -> None:
+    """Makes sweeps of this process run their trials in a pool."""
+    patch.setattr(sweep_run, "open_pool", lambda *_: nullcontext(pool))
+
+
+def use_fake_trials(patch: pytest.MonkeyPatch, pool: Pool | PoolHere) -> None:
+    """Makes sweeps of this process run fake trials, and draw nothing."""
+    patch.setattr(Sweep, "make_call", make_call)
+    patch.setattr(Sweep, "write_reports", lambda sweep: None)
+    use_pool(patch, pool)
 
 
 def list_flags(folder: Path) -> list[str]:
@@ -37,7 +58,6 @@ def start_sweep(
     folder: Path,
     seconds: float = 2,
     *flags: str,
-    stderr: int | IO = subprocess.STDOUT,
 ) -> subprocess.Popen:
     """Starts a sweep of four fake trials that take so long."""
     environment = {
@@ -50,7 +70,7 @@ def start_sweep(
         env=os.environ | environment,
         start_new_session=True,
         stdout=subprocess.PIPE,
-        stderr=stderr,
+        stderr=subprocess.STDOUT,
         text=True,
     )
 

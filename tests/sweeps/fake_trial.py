@@ -15,6 +15,7 @@ from tfcomp.config.errors import DivergedError
 from tfcomp.config.process import check_stop
 
 STEPS = 4
+DEADLY = "deadly"  # names, beside the sweep, the depth that kills its worker
 
 
 def write(file: Path, text: str) -> None:
@@ -26,31 +27,38 @@ def write(file: Path, text: str) -> None:
 
 def run_trial(argv: list[str]) -> None:
     lines = [argument for argument in argv[1:] if "=" in argument]
-    flags = dict(line.removeprefix("--").split("=", 1) for line in lines)
-    depth = int(flags["depth"])
-    seed = int(flags["seed"])
+    flags = {}
+    for line in lines:
+        name, _, value = line.removeprefix("--").partition("=")
+        flags[name] = value
     folder = Path(flags["log_dir"], flags["run_name"])
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder.parents[1] / "starts.txt", "a") as starts:
-        starts.write(f"{os.getpid()} {depth} {seed}\n")
+    sweep = folder.parents[1]
+    with open(sweep / "starts.txt", "a") as starts:
+        starts.write(f"{os.getpid()} {flags['depth']} {flags['seed']}\n")
     print("training", flush=True)
 
     if flags["depth"] == os.environ.get("FAKE_FAILURE"):
         raise DivergedError("the loss is not finite")
-    if flags["depth"] == os.environ.get("FAKE_DEATH"):
+    deadly = sweep.parent / DEADLY
+    if deadly.exists() and flags["depth"] == deadly.read_text():
         os.kill(os.getpid(), signal.SIGKILL)
     train(folder / "progress")
 
+    metrics = make_metrics(int(flags["depth"]), int(flags["seed"]))
+    zipfile.ZipFile(folder / "model.keras", "w").close()
+    write(folder / "run.flags", "\n".join([*lines, ""]))
+    write(folder / "metrics.json", json.dumps(metrics))
+
+
+def make_metrics(depth: int, seed: int) -> dict[str, dict]:
     error = 1 / (1 + depth) + 0.01 * seed * depth
-    metrics = {
+    return {
         "id": {"mse": error / 10, "relative_mse": error},
         "ood": {"mse": error, "hit_rate": 0.5},
         "layers": {},
         "train": {"epochs": 1, "seconds": time.time()},
     }
-    zipfile.ZipFile(folder / "model.keras", "w").close()
-    write(folder / "run.flags", "\n".join([*lines, ""]))
-    write(folder / "metrics.json", json.dumps(metrics))
 
 
 def train(progress: Path) -> None:

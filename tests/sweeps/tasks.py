@@ -7,7 +7,6 @@ runs three endless tasks until it is killed.
 
 import os
 import random
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,8 +31,11 @@ def make_task(
 
 def read_pids(folder: Path) -> list[int]:
     """The processes that tasks have printed."""
-    text = "".join(path.read_text() for path in sorted(folder.glob("*.log")))
-    return [int(word) for word in text.split() if word.isdigit()]
+    pids = []
+    for path in sorted(folder.glob("*.log")):
+        words = path.read_text().split()
+        pids += [int(word) for word in words if word.isdigit()]
+    return pids
 
 
 def show_process(argv: list[str]) -> None:
@@ -41,9 +43,9 @@ def show_process(argv: list[str]) -> None:
 
 
 def show_environment(argv: list[str]) -> None:
-    time.sleep(1)  # so that each worker gets one
     for name in argv[1:]:
-        print(os.environ.get(name, "-"))
+        value = os.environ.get(name, "-")
+        print(value)
     print(os.getcwd())
 
 
@@ -66,15 +68,6 @@ def crash(argv: list[str]) -> None:
     raise ZeroDivisionError("division by zero")
 
 
-def die_three_times(argv: list[str]) -> None:
-    """Kills its worker, but not at the fourth start."""
-    path = Path(argv[1])
-    count = int(path.read_text()) if path.exists() else 0
-    path.write_text(str(count + 1))
-    if count < 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 def draw(argv: list[str]) -> None:
     """Prints a number of the state that Keras seeds initial weights from."""
     random.seed(1)
@@ -84,7 +77,7 @@ def draw(argv: list[str]) -> None:
 
 
 def list_models(argv: list[str]) -> None:
-    print(*MODELS.names())
+    print(os.getpid(), *MODELS.names())
 
 
 def main(argv: list[str]) -> int:

@@ -4,10 +4,13 @@ A trial makes its data as a training does, and its model by `--depth`: a sum of
 parts that is fitted to training images (2), a memory of these (3), noise (4).
 """
 
+import io
 import json
 import zipfile
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import tfcomp
+from tests.sweeps.fake_sweep import use_pool
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config import run_flags
@@ -32,8 +36,9 @@ SIZE = 6
 SHARES = [0.2, 0.35, 0.6, 0.85]
 SEEDS = range(3)
 INDEX = np.array(list(np.ndindex(SIZE, SIZE)))
+X, Y = INDEX.T
 PARTS = np.random.default_rng(0).uniform(0, 0.5, (2, SIZE, 12))
-IMAGES = PARTS[0, INDEX[:, 0]] + PARTS[1, INDEX[:, 1]]
+IMAGES = PARTS[0, X] + PARTS[1, Y]
 FOLDER = Path("tensorboard_logs/s")
 COMMAND = [
     "sweep",
@@ -50,41 +55,47 @@ COMMAND = [
 
 def predict(dataset: Dataset, depth: int, truth: np.ndarray) -> np.ndarray:
     """Predicts all images [n, pixels], as a model of this depth would."""
-    splits = dataset.splits
-    index = dataset.space.to_index(splits.grid)
+    is_id = dataset.splits.is_id
     if depth == 4:
         return np.random.default_rng(0).uniform(size=truth.shape)
     if depth == 3:
-        mean = truth[splits.is_id].mean(axis=0)
-        return np.where(splits.is_id[:, None], truth, mean)
-    codes = np.hstack([np.eye(SIZE)[index[:, 0]], np.eye(SIZE)[index[:, 1]]])
-    known = codes[splits.is_id]
-    weights, *_ = np.linalg.lstsq(known, truth[splits.is_id], rcond=None)
+        mean = truth[is_id].mean(axis=0)
+        return np.where(is_id[:, None], truth, mean)
+
+    index = dataset.space.to_index(dataset.splits.grid)
+    one_hot = np.eye(SIZE)[index]  # [n, factors, SIZE]
+    codes = one_hot.reshape(len(index), -1)
+    weights, *_ = np.linalg.lstsq(codes[is_id], truth[is_id], rcond=None)
     return codes @ weights
 
 
 def run_trial(argv: list[str]) -> None:
     config = run_flags.parse_config(argv[1:])
     dataset = make_dataset(config)
-    is_ood = dataset.splits.is_ood
-    images = dataset.grid_images
-    truth = images.reshape(len(images), -1)
-    output = predict(dataset, config.model.depth, truth)
-    error = np.square(output - truth)[is_ood].mean()
-    variance = truth[is_ood].var(axis=0).mean()
-    certificates = solvable.certify_dataset(dataset)
-    metrics = {
-        "id": {"relative_mse": 0.01},
-        "ood": {"r2": float(1 - error / variance)},
-        "coverage": solvable.measure_coverage(dataset),
-        "certificate": solvable.summarize_certificates(dataset, certificates),
-        "references": score_references(dataset, images),
-    }
     folder = Path(config.run_dir)
     folder.mkdir(parents=True)
     zipfile.ZipFile(folder / "model.keras", "w").close()
     (folder / "run.flags").write_text("\n".join(argv[1:]))
+    metrics = measure(dataset, config.model.depth)
     (folder / "metrics.json").write_text(json.dumps(metrics))
+
+
+def measure(dataset: Dataset, depth: int) -> dict[str, Any]:
+    """The scores of a model of this depth, and what a training adds."""
+    images = dataset.grid_images
+    truth = images.reshape(len(images), -1)
+    errors = np.square(predict(dataset, depth, truth) - truth)
+    is_ood = dataset.splits.is_ood
+    variance = truth[is_ood].var(axis=0).mean()
+    r2 = 1 - errors[is_ood].mean() / variance
+    certificates = solvable.certify_dataset(dataset)
+    return {
+        "id": {"relative_mse": 0.01},
+        "ood": {"r2": float(r2)},
+        "coverage": solvable.measure_coverage(dataset),
+        "certificate": solvable.summarize_certificates(dataset, certificates),
+        "references": score_references(dataset, images),
+    }
 
 
 def make_call(
@@ -94,14 +105,25 @@ def make_call(
     return trial.config, run_trial, run_flags.list_flag_lines(trial.config)
 
 
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """What the sweep prints, in whose folder all tests work."""
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("coverage"))
+        images = IMAGES.reshape(-1, 3, 4)
+        np.savez("own.npz", images=images, classes=INDEX, names=["x", "y"])
+        patch.setattr(Sweep, "make_call", make_call)
+        use_pool(patch, PoolHere())
+        with redirect_stdout(output):
+            assert sweep.main(COMMAND) == 0
+        yield output.getvalue()
+
+
 @pytest.fixture
-def data(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Images that are sums of parts, and a pool in this process."""
-    images = IMAGES.reshape(-1, 3, 4)
-    np.savez("own.npz", images=images, classes=INDEX, names=["x", "y"])
-    monkeypatch.setattr(Sweep, "make_call", make_call)
-    pool = PoolHere()
-    monkeypatch.setattr(sweep_run, "open_pool", lambda *_: nullcontext(pool))
+def curves(printed: str) -> pd.DataFrame:
+    """The scores over the coverage, a line for each depth."""
+    return pd.read_csv(FOLDER / "figures/coverage_ood_r2.csv")
 
 
 def is_connected(share: float, seed: int) -> bool:
@@ -109,46 +131,60 @@ def is_connected(share: float, seed: int) -> bool:
     rng = np.random.default_rng([seed, SIZE**2])
     count = max(1, round((1 - share) * SIZE**2))
     places = rng.permutation(SIZE**2)
-    held_out = INDEX[places[:count]]
-    x, y = INDEX[places[count:]].T
+    held_out = places[:count]
+    train = places[count:]
     graph = np.zeros((2 * SIZE, 2 * SIZE))
-    graph[x, SIZE + y] = 1
+    graph[X[train], SIZE + Y[train]] = 1
     _, part = connected_components(graph, directed=False)
-    return bool((part[held_out[:, 0]] == part[SIZE + held_out[:, 1]]).all())
+    is_joined = part[X[held_out]] == part[SIZE + Y[held_out]]
+    return bool(is_joined.all())
 
 
-def test_planted_models(data: None, capsys: pytest.CaptureFixture) -> None:
-    """A sum needs the certificate, a memory needs all, noise never does."""
-    assert sweep.main(COMMAND) == 0
-
-    needed = None
+@pytest.fixture
+def needed() -> float:
+    """The least coverage from which all seeds have the certificate."""
+    shares = []
     for share in reversed(SHARES):
         if not all(is_connected(share, seed) for seed in SEEDS):
             break
-        needed = round(round(share * SIZE**2) / SIZE**2, 6)
-    table = pd.read_csv(FOLDER / "figures/coverage_ood_r2.csv")
-    assert needed is not None
-    assert (table["all_determined"] == needed).all()
-    enough = table.groupby("line")["enough"].first()
+        shares.append(round(share * SIZE**2) / SIZE**2)
+    return round(shares[-1], 6)
+
+
+def test_a_sum_needs_the_certificate_and_others_never_have_enough(
+    curves: pd.DataFrame,
+    needed: float,
+    printed: str,
+) -> None:
+    assert (curves["all_determined"] == needed).all()
+    enough = curves.groupby("line")["enough"].first()
     assert enough.loc["depth 2"] == needed
     assert enough.loc[["depth 3", "depth 4"]].isna().all()
-
-    sums = table[table["line"] == "depth 2"]
-    is_exact = (sums["mean"] > 1 - 1e-5).tolist()
-    assert is_exact == (sums["determined"] == 1).tolist()
-    # So is the additive predictor.
-    assert (sums["additive"] > 1 - 1e-5).tolist() == is_exact
-    assert table["n"].tolist() == [3] * 12
+    assert curves["n"].tolist() == [3] * 12
+    assert "depth 2: enough from 0.6" in printed
     assert (FOLDER / "figures/coverage_ood_r2.png").exists()
-    assert "depth 2: enough from 0.6" in capsys.readouterr().out
 
     # The same from the runs alone.
     tables = tfcomp.read_runs(FOLDER)
-    again = tfcomp.coverage_table(*tables, by="depth").groupby("line")
-    assert again["enough"].first().loc["depth 2"] == needed
+    again = tfcomp.coverage_table(*tables, by="depth")
+    assert again.groupby("line")["enough"].first()["depth 2"] == needed
 
-    # Each seed has its own split, under the name of one setting.
-    assert tables[0]["region"].nunique() == 12
+
+def test_a_sum_and_the_additive_predictor_are_exact_where_it_holds(
+    curves: pd.DataFrame,
+) -> None:
+    sums = curves[curves["line"] == "depth 2"]
+    is_determined = (sums["determined"] == 1).tolist()
+    for column in ("mean", "additive"):
+        is_exact = sums[column] > 1 - 1e-5
+        assert is_exact.tolist() == is_determined
+
+
+def test_each_seed_has_a_split_under_the_name_of_one_setting(
+    printed: str,
+) -> None:
+    runs, _ = tfcomp.read_runs(FOLDER)
+    assert runs["region"].nunique() == 12
     trials = pd.read_csv(FOLDER / "trials.csv")
     assert trials["region"].nunique() == 4
     scores = pd.read_csv(FOLDER / "figures/scores.csv")
@@ -156,29 +192,25 @@ def test_planted_models(data: None, capsys: pytest.CaptureFixture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "word"),
+    ("flag", "word"),
     [
-        (["--coverage=.1,.2"], "--coverage"),
-        (["--coverage=uselis:3:1,4"], "--region"),
-        (["--grid=region=none,corner:4"], "--grid"),
+        ("--coverage=.1,.2", "--coverage"),
+        ("--coverage=uselis:3:1,4", "--region"),
+        ("--grid=region=none,corner:4", "--grid"),
     ],
 )
-def test_mistakes_write_nothing(
-    data: None,
-    flags: list[str],
-    word: str,
-) -> None:
+def test_mistakes_write_nothing(printed: str, flag: str, word: str) -> None:
     with pytest.raises(ConfigError, match=word):
-        sweep.main([*COMMAND, *flags])
-    assert not FOLDER.exists()
+        sweep.main([*COMMAND, "--run_name=mistake", flag])
+    assert not FOLDER.with_name("mistake").exists()
 
 
 def test_flags_repeat_the_sweep(
-    data: None,
+    printed: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
-    sweep.main([*COMMAND, "--coverage=random:.6,.85"])
+    monkeypatch.setattr(sweep_run, "open_pool", None)
     table = (FOLDER / "trials.csv").read_bytes()
 
     sweep.main(["sweep", f"--flagfile={FOLDER}/sweep.flags"])

@@ -13,7 +13,15 @@ import pytest
 from distributed import Client, LocalCluster
 
 from tests.sweeps import tasks
+from tests.sweeps.fake_sweep import (
+    list_flags,
+    read_starts,
+    read_table,
+    use_fake_trials,
+)
+from tests.sweeps.fake_trial import DEADLY
 from tests.sweeps.tasks import make_task, read_pids
+from tfcomp import sweep
 from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps import pool as pool_module
 from tfcomp.sweeps.pool import Outcome, Pool, SchedulerOptions, open_pool
@@ -41,7 +49,7 @@ def test_others_on_the_machine_are_kept_out(pool: Pool) -> None:
     address = pool.client.scheduler.address
     assert address.startswith("tls://127.0.0.1:")
     with pytest.raises(OSError):
-        Client(address.replace("tls://", "tcp://"), timeout=2)
+        Client(address.replace("tls://", "tcp://"), timeout=0.5)
 
 
 def read_pages(port: int) -> list[str]:
@@ -84,16 +92,32 @@ def test_a_batch_that_is_left_early_stops(
     assert len(read_pids(tmp_path)) == 2
 
 
-def test_a_death_counts_for_the_task_that_ran(
+def test_a_trial_that_kills_its_worker(
     pool: Pool,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ) -> None:
-    """Before, it also counted for tasks that waited on the same worker."""
-    counts = [tmp_path / "a_count", tmp_path / "b_count"]
-    die = tasks.die_three_times
-    wanted = [make_task(p.name, tmp_path, die, str(p)) for p in counts]
-    assert [outcome.reason for outcome in pool.run(wanted)] == ["", ""]
-    assert [path.read_text() for path in counts] == ["4", "4"]
+    """It fails, without the others, and the next start runs it again."""
+    monkeypatch.setattr(pool_module, "MAX_DEATHS", 2)
+    use_fake_trials(monkeypatch, pool)
+    command = ["sweep", *list_flags(tmp_path), "--seeds=1"]
+    deadly = tmp_path / DEADLY
+    deadly.write_text("3")
+
+    assert sweep.main(command) == 1
+
+    printed = capsys.readouterr()
+    assert "its worker died 2 times" in printed.out
+    assert "its worker died 2 times" in printed.err
+    table = read_table(tmp_path)
+    assert table.count(b"finished") == 1
+    assert table.count(b"failed") == 1
+
+    deadly.unlink()
+    assert sweep.main(command) == 0
+    assert len(read_starts(tmp_path)) == 1 + 2 + 1
+    assert read_table(tmp_path).count(b"finished") == 2
 
 
 @pytest.fixture

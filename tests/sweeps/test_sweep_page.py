@@ -83,18 +83,23 @@ def test_numbers(trials: list[Trial]) -> None:
     assert sweep.paths == ["id/relative_mse", "ood/relative_mse"]
     assert len(sweep.runs) == 5
 
-    low, high = compute_interval([0.1, 0.3], POSITIVE)
     summary = sweep.summary.set_index(["depth", "score"])
     row = summary.loc[2, "ood_relative_mse"]
+    low, high = compute_interval([0.1, 0.3], POSITIVE)
     assert row["mean"] == approx(0.2)
-    assert row[["low", "high", "n"]].tolist() == [low, high, 2]
+    assert row["low"] == low
+    assert row["high"] == high
+    assert row["n"] == 2
 
     paired = sweep.paired.query("score == 'ood_relative_mse'")
-    pair = paired[["depth_a", "depth_b", "n", "difference"]].iloc[0]
-    assert pair.tolist() == approx([2, 3, 2, 0.15])
+    pair = paired.iloc[0]
+    assert pair["depth_a"] == 2
+    assert pair["depth_b"] == 3
+    assert pair["n"] == 2
+    assert pair["difference"] == approx(0.15)
 
-    losses = sweep.results.numbers.query("name == 'train/loss'")["value"]
-    assert losses.tolist() == [4.0, 1.0] * 5
+    losses = sweep.results.numbers.query("name == 'train/loss'")
+    assert losses["value"].tolist() == [4.0, 1.0] * 5
 
 
 def test_a_score_that_a_seed_lacks_has_no_mean(plant: Plant) -> None:
@@ -103,7 +108,9 @@ def test_a_score_that_a_seed_lacks_has_no_mean(plant: Plant) -> None:
         plant(2, 0, 0.1, 0.1, measures=measures),
         plant(2, 1, 0.3, None),
     ]
+
     summary = sweep_page.compute_numbers(trials, "first").summary
+
     means = summary.set_index("score")[["mean", "n"]]
     assert means.loc["id_relative_mse"].tolist() == approx([0.2, 2])
     assert means.loc["ood_relative_mse"].tolist() == [None, 1]
@@ -130,37 +137,51 @@ def test_page(trials: list[Trial], tmp_path: Path) -> None:
         assert text in page
 
     figures = tmp_path / "figures"
-    names = {path.name for path in figures.iterdir()}
-    assert {"scores.pdf", "samples_0.png", "epoch_train_loss.png"} <= names
-    assert not {"samples_1.png", "epoch_ood_mse.png"} & names
+    for name in ("scores", "samples_0", "epoch_train_loss"):
+        assert (figures / f"{name}.png").exists()
+    for name in ("samples_1", "epoch_ood_mse"):
+        assert not (figures / f"{name}.png").exists()
     curve = pd.read_csv(figures / "epoch_train_loss.csv")
-    assert curve[curve["x"] == 2]["mean"].tolist() == [1.0, 1.0, 1.0]
+    last = curve[curve["x"] == 2]
+    assert last["mean"].tolist() == [1.0, 1.0, 1.0]
     stages = pd.read_csv(figures / "stage_probe_r2_ood.csv")
     assert set(stages["line"]) == {"depth 2", "depth 3", "depth 4"}
 
 
 @pytest.mark.parametrize(
-    ("errors", "words"),
+    ("first", "second", "words"),
     [
-        ([(0.01, 0.5), (0.2, 0.4)], ["1 of 2", "0.5 (a)"]),
-        ([(0.01, 0.5), (None, None)], ["1 of 2"]),
-        ([(0.01, 0.5), (0.01, 0.5)], ["2 of 2", "(a; b)"]),
-        ([(0.01, 0.5), (0.01, None)], ["that have one", "(a)"]),
-        ([(0.01, 0.5)], ["0.5"]),
-        ([(0.2, 0.5)], ["no test"]),
+        ((0.01, 0.5), (0.2, 0.4), ["1 of 2", "0.5 (a)"]),
+        ((0.01, 0.5), (None, None), ["1 of 2"]),
+        ((0.01, 0.5), (0.01, 0.5), ["2 of 2", "(a; b)"]),
+        ((0.01, 0.5), (0.01, None), ["that have one", "(a)"]),
+        ((0.01, 0.5), None, ["0.5"]),
+        ((0.2, 0.5), None, ["no test"]),
     ],
 )
-def test_settings_that_fit(errors: list, words: list[str]) -> None:
+def test_settings_that_fit(
+    first: tuple,
+    second: tuple | None,
+    words: list[str],
+) -> None:
     """A setting that does not fit, or lacks a number, is not the best."""
-    runs = []
-    for setting, (id_error, ood_error) in zip("ab", errors, strict=False):
-        scores = {"id": id_error, "ood": ood_error}
-        runs.append(ScoredRun(setting, len(runs), scores))
+    runs = [make_scored("a", *first)]
+    if second:
+        runs.append(make_scored("b", *second))
 
     sentence = describe_fits(runs)
 
     for word in words:
         assert word in sentence
+
+
+def make_scored(
+    setting: str,
+    id_error: float | None,
+    ood_error: float | None,
+) -> ScoredRun:
+    scores = {"id": id_error, "ood": ood_error}
+    return ScoredRun(setting, ord(setting), scores)
 
 
 def test_a_preview_of_others_is_no_program(tmp_path: Path, monkeypatch) -> None:
@@ -179,8 +200,19 @@ def test_a_preview_of_half_a_row(tmp_path: Path) -> None:
     assert read_preview(tmp_path) is None
 
 
+def read_experiment(folder: Path) -> api_pb2.Experiment:
+    """Reads the HParams of a folder as TensorBoard's own backend does."""
+    multiplexer = plugin_event_multiplexer.EventMultiplexer()
+    multiplexer.AddRunsFromDirectory(str(folder))
+    multiplexer.Reload()
+    provider = data_provider.MultiplexerDataProvider(multiplexer, "logs")
+    backend = Context(SimpleNamespace(data_provider=provider))
+    request = api_pb2.GetExperimentRequest(include_metrics=True)
+    handler = get_experiment.Handler(RequestContext(), backend, "", request)
+    return handler.run()
+
+
 def test_hparams_of_a_sweep(tmp_path: Path) -> None:
-    """As TensorBoard's own backend sees them."""
     config = run_flags.parse_config(["--flagfile=smoke.flags"])
     trials = []
     for depth in (2, 3):
@@ -188,14 +220,7 @@ def test_hparams_of_a_sweep(tmp_path: Path) -> None:
         trials.append(Trial(varied, config))
     sweep_page.write_experiment(tmp_path, trials, ["id/mse", "ood/mse"])
 
-    multiplexer = plugin_event_multiplexer.EventMultiplexer()
-    multiplexer.AddRunsFromDirectory(str(tmp_path))
-    multiplexer.Reload()
-    provider = data_provider.MultiplexerDataProvider(multiplexer, "logs")
-    backend = Context(SimpleNamespace(data_provider=provider))
-    request = api_pb2.GetExperimentRequest(include_metrics=True)
-    handler = get_experiment.Handler(RequestContext(), backend, "", request)
-    experiment = handler.run()
+    experiment = read_experiment(tmp_path)
 
     infos = {info.name: info for info in experiment.hparam_infos}
     assert list(infos) == ["depth", "encoding", "resume", "seed"]

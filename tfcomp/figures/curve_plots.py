@@ -466,7 +466,7 @@ def _limit_axis(axes: Axes, points: pd.DataFrame) -> None:
     if "high" in points:
         low = min(low, max(points["low"].min(), lowest - room))
         high = max(high, min(points["high"].max(), highest + room))
-    margin = axes.margins()[1] * (high - low)
+    margin = axes.get_ymargin() * (high - low)
     axes.set_ylim(low - margin, high + margin)
 
 
