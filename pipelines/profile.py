@@ -8,9 +8,11 @@ the flags of `RULES`: the sweep that the model comes from, and its scores.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import reproduction  # noqa: F401  (its flagfiles are found by their names)
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import PLUGIN_FLAG
 from tfcomp.config.run_flags import expand_flagfiles, make_flags, parse_flags
+from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.sweep_run import Sweep, Workload
 
 SHIPPED = Path(__file__).parent / "profiles"
@@ -44,6 +47,7 @@ RULES: dict[str, tuple[Any, str]] = {
         "ood_position_accuracy=0.95. May be repeated.",
     ),
 }
+THRESHOLD = "threshold"  # begins the names of flagfiles of searches
 # Folders in the output of the trainer.
 LOGS = "logs"
 MODELS = "saved_models"
@@ -192,8 +196,6 @@ def make_works(
         examples_dir: Datasets that the sweeps train on; by default examples
             are rendered.
     """
-    from reproduction.plans import THRESHOLD, make_work
-
     works = []
     for name, flags in profile.parts.items():
         arguments = list(flags)
@@ -204,3 +206,20 @@ def make_works(
             arguments.append(f"--examples_dir={examples_dir}")
         works.append(make_work(name, arguments))
     return works
+
+
+def make_work(name: str, arguments: Sequence[str]) -> Workload:
+    """Makes the sweep, or by its name the search, of a flagfile, in silence.
+
+    Args:
+        name: Of the flagfile.
+        arguments: Flags of the command.
+    """
+    from reproduction.thresholds import command as thresholds
+
+    with redirect_stdout(io.StringIO()):  # notes of the commands
+        if name.startswith(THRESHOLD):
+            values = parse_flags(arguments, thresholds.define_flags())
+            return thresholds.make_searches(values)
+        values = parse_flags(arguments, sweep_run.define_flags())
+        return sweep_run.make_sweep(values)

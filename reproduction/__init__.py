@@ -4,6 +4,7 @@
     python -m reproduction.decoders --runs=reproduction/decoders/evidence
     python -m reproduction.thresholds threshold_quick --workers=2
     python -m reproduction.figures --runs=reproduction/evidence
+    python -m reproduction.packing --runs='tensorboard_logs/*'
 
 It lies beside the library in a clone, and not in the wheel. `tfcomp` knows
 nothing of it.

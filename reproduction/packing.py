@@ -1,25 +1,32 @@
-"""Packs finished runs: a file for each sweep (`tfcomp.tables.read`)."""
+"""Packs finished runs, so that their claims are judged without them.
+
+    python -m reproduction.packing --runs='tensorboard_logs/*' --output=packed
+
+makes one file of every sweep, with flags, scores and versions of its finished
+runs, and without weights. It gives the same verdicts as the runs, in seconds
+and without TensorFlow; `tfcomp.read_runs` reads it, too. Tables of threshold
+searches are copied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from reproduction.claims.evidence import SEARCHES, find_studies
 from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command
+from tfcomp.config.settings import split_names
 from tfcomp.storage import files
-from tfcomp.tables.read import (
-    KEYS,
-    NULL,
-    PACK_ENDING,
-    print_left_out,
-    read_results,
-)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+FLAGS = {
+    "runs": ("", "Sweeps and studies, or folders of them; patterns with *."),
+    "output": ("packed", "The folder for the packed files."),
+}
 # These columns follow from the other ones.
 DERIVED = ["study", "folder", "setting", "round"]
 
@@ -39,6 +46,8 @@ def write_pack(
     Returns:
         The file, and False if it had these bytes already.
     """
+    from tfcomp.tables.read import KEYS, NULL, PACK_ENDING
+
     runs, numbers = tables
     # Deep networks first, whose columns have the stages of others in order.
     stages = numbers.groupby("run")["stage"]
@@ -81,43 +90,46 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         ConfigError: If there is nothing to pack.
         RunError: If two sweeps have one name.
     """
+    from reproduction.claims.evidence import SEARCHES, find_studies
+    from tfcomp.tables.read import print_left_out, read_results
+
+    results = read_results(patterns, history=False)
     studies = find_studies(patterns)
-    results = read_results(
-        patterns,
-        history=False,
-        without=studies,
-    )
-    runs = results.runs
-    numbers = results.numbers
-    if runs.empty and not studies:
+    if results.runs.empty and not studies:
         rule = "must match finished runs or studies"
-        value = ",".join(patterns)
-        raise ConfigError("runs", rule, value)
-    for study, rows in runs.groupby("study"):
-        sweeps = set()
-        for folder in rows["folder"]:
-            sweeps.add(Path(folder).parent)
-        if len(sweeps) > 1:
+        raise ConfigError("runs", rule, ",".join(patterns))
+    sweeps = results.runs.groupby("study")
+    for study, rows in sweeps:
+        folders = rows["folder"].map(lambda folder: Path(folder).parent)
+        if folders.nunique() > 1:
             raise RunError(f"--runs: two sweeps have the name {study}")
     print_left_out(results.notes)
 
     written = []
-    for study, rows in runs.groupby("study"):
-        names = rows["run"]
-        is_own = numbers["run"].isin(names)
-        own_numbers = numbers[is_own]
-        path, is_new = write_pack(
-            output,
-            study=str(study),
-            tables=(rows, own_numbers),
-        )
+    for study, rows in sweeps:
+        is_own = results.numbers["run"].isin(rows["run"])
+        tables = (rows, results.numbers[is_own])
+        path, is_new = write_pack(output, str(study), tables)
         if is_new:
             written.append(path)
     for folder in studies:
-        file = folder / SEARCHES
-        content = file.read_bytes()
-        target_folder = files.make_folder(output / folder.name)
-        target = target_folder / SEARCHES
-        files.write_bytes(target, content)
-        written.append(target)
+        path = files.make_folder(output / folder.name) / SEARCHES
+        files.write_bytes(path, (folder / SEARCHES).read_bytes())
+        written.append(path)
     return written
+
+
+def pack_runs(settings: dict[str, Any]) -> int:
+    """Packs runs, and prints the sizes of the files."""
+    files.check_folder("output", settings["output"])
+    patterns = split_names(settings["runs"])
+    for path in pack_evidence(patterns, Path(settings["output"])):
+        kilobytes = path.stat().st_size / 1e3
+        print(f"{kilobytes:8.0f} kB  {path}")
+    return 0
+
+
+main = Command(__doc__, FLAGS, pack_runs)
+
+if __name__ == "__main__":
+    exit_on_user_error(main)

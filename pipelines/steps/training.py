@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipelines.profile import Profile, make_works
 from pipelines.steps import place, run_step
 from tfcomp.sweeps.pool import SchedulerOptions
-from tfcomp.sweeps.sweep_run import Sweep
+from tfcomp.sweeps.sweep_run import Sweep, run_missing
 
 if TYPE_CHECKING:
     from kfp import dsl
@@ -28,13 +28,15 @@ def train(
     runs: dsl.Artifact,
 ) -> None:
     """Runs trials and searches that are not finished."""
-    from reproduction.plans import run_all
-
     with run_step("trainer") as step:
         folder = place(runs, work_dir, "runs")
         works = make_works(Profile.from_json(profile), folder, examples_dir)
         options = SchedulerOptions(workers=workers, scheduler=scheduler)
-        failures = run_all(works, options)
+        failures = []
+        for work in works:
+            print(f"{work.kind} {work.folder.name}", flush=True)
+            for line in run_missing(work, options):
+                failures.append(f"{work.folder.name} {line}")
         for failure in failures:
             print(f"failed: {failure}")
         number = sum(len(work.items) for work in works)

@@ -1,5 +1,6 @@
 """The command `python -m reproduction.claims`."""
 
-from reproduction.command import run
+from reproduction.claims.command import main
+from tfcomp.config.process import exit_on_user_error
 
-run("claims")
+exit_on_user_error(main)

@@ -1,5 +1,6 @@
 """The command `python -m reproduction.decoders`."""
 
-from reproduction.command import run
+from reproduction.decoders.command import main
+from tfcomp.config.process import exit_on_user_error
 
-run("decoders")
+exit_on_user_error(main)

@@ -3,8 +3,8 @@
     python -m reproduction.decoders --runs=reproduction/decoders/evidence
 
 judges every decoder on every split, and writes decoders.csv, decoders.png and
-decoders.md. `--plan` lists the sweeps; your own decoder becomes a row if you
-add it to one (docs/decoders.md).
+decoders.md. Your own decoder becomes a row if you add it to one of the sweeps
+(docs/decoders.md).
 """
 
 from pathlib import Path

@@ -1,5 +1,6 @@
 """The command `python -m reproduction.figures`."""
 
-from reproduction.command import run
+from reproduction.figures.command import main
+from tfcomp.config.process import exit_on_user_error
 
-run("figures")
+exit_on_user_error(main)

@@ -1,5 +1,6 @@
 """The command `python -m reproduction.thresholds`."""
 
-from reproduction.command import run
+from reproduction.thresholds.command import main
+from tfcomp.config.process import exit_on_user_error
 
-run("thresholds")
+exit_on_user_error(main)

@@ -57,10 +57,7 @@ COMMANDS = {
     "reproduction.claims.command": ("write_report", [f"--runs={RUN}"]),
     "tfcomp.export": ("", [f"--run={RUN}"]),
     "reproduction.decoders.command": ("", [f"--runs={RUN}"]),
-    # The next word is a part of the campaign; others tell two lines apart.
-    "reproduction.command claims": ("", ["--pack=packed", f"--runs={RUN}"]),
-    "reproduction.command thresholds plan": ("", ["--plan"]),
-    "reproduction.command thresholds run": ("", ["--run"]),
+    "reproduction.packing": ("", ["--output=packed", f"--runs={RUN}"]),
     "tfcomp.__main__ train": ("", ["train", "smoke"]),
     "tfcomp.__main__ compare": ("", ["compare", RUN]),
 }
@@ -145,11 +142,8 @@ def make_bad(flags: dict[str, str], rng: random.Random) -> str:
 
 def find_main(name: str) -> Callable[[list[str]], int]:
     """The function of a command, by its name in `COMMANDS`."""
-    module, *words = name.split()
-    main = importlib.import_module(module).main
-    if module == "reproduction.command":
-        return functools.partial(main, words[0])
-    return main
+    module, *_ = name.split()
+    return importlib.import_module(module).main
 
 
 @functools.cache

@@ -11,17 +11,10 @@ import pytest
 from absl import flags
 
 from reproduction import FLAGFILES
-from reproduction import command as campaign
 from tests.docs.page_blocks import ROOT, split_command
 from tfcomp.config.errors import ConfigError, RunError
-from tfcomp.config.run_flags import (
-    SHIPPED,
-    define_settings,
-    make_flags,
-    parse_flags,
-)
+from tfcomp.config.run_flags import SHIPPED, parse_flags
 from tfcomp.sweeps.grid import parse_grid
-from tfcomp.sweeps.pool import SchedulerOptions
 
 BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(
@@ -50,13 +43,10 @@ def find_flags(name: str, words: list[str]) -> flags.FlagValues:
     if not name.startswith("reproduction."):
         return importlib.import_module(f"tfcomp.{name}").main.define_flags()
 
-    given = {word.lstrip("-").partition("=")[0] for word in words}
-    if "pack" in given:
-        return make_flags(campaign.PACK_FLAGS)
-    if given & {"plan", "run"}:
-        fields = SchedulerOptions.list_settings()
-        return define_settings(fields, make_flags(campaign.PLAN_FLAGS))
-    return importlib.import_module(f"{name}.command").main.define_flags()
+    module = name
+    if name != "reproduction.packing":
+        module = f"{name}.command"
+    return importlib.import_module(module).main.define_flags()
 
 
 def check_command(words: list[str]) -> dict[str, Any]:
@@ -92,5 +82,5 @@ def test_every_command_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
                 wrong.append(f"{source.name}: {shlex.join(words)}: {error}")
     assert wrong == []
     assert count > 100
-    packed = check_command(["reproduction.claims", "--pack=~"])
-    assert packed["pack"] == str(Path.home())
+    packed = check_command(["reproduction.packing", "--output=~"])
+    assert packed["output"] == str(Path.home())

@@ -267,7 +267,6 @@ def print_left_out(notes: Sequence[str]) -> None:
 def read_results(
     patterns: Sequence[str],
     history: bool = True,
-    without: Sequence[Path] = (),
 ) -> Results:
     """Reads finished runs, the newest of repeats; there may be none.
 
@@ -276,14 +275,10 @@ def read_results(
     Args:
         patterns: Folders of runs, folders that contain them, patterns with *.
         history: True to read the numbers of epochs, too.
-        without: Folders whose runs are left out.
     """
     notes: list[str] = []
     runs: list[Run] = []
-    excluded = set(without)
     for folder in run_folder.find_runs(patterns):
-        if not excluded.isdisjoint(folder.parents):
-            continue
         run, reasons = try_run(folder, history)
         notes += reasons
         if run is not None:
