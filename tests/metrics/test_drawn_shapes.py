@@ -23,6 +23,7 @@ CASES = {
     "the other stripe": (HORIZONTAL, "stripe"),
     "one stripe and a bump of .01": (HORIZONTAL + 0.01 * BUMP, "stripe"),
     "nothing": (0 * BUMP, "blank"),
+    "a gray image": (0 * BUMP + 0.5, "blank"),
 }
 
 

@@ -35,7 +35,9 @@ MEASURES: dict[str, Any] = {
     "stages": ["code", "image"],
     "factorization": [0.9, 0.8],
     "probe": [0.3, None],
+    # As long as the list of stages.
     "border_relative_mse": [0.5, 0.25],
+    "multiple_peaks_by_height_ood": [0.1, 0.2],
     "axis_ratio": 2,
     "start": {"factorization": [0.7, 0.6], "axis_ratio": 1.5},
 }
@@ -56,6 +58,8 @@ EXPECTED = [
     ("end", "all", "image", "probe", math.nan),
     ("end", "all", "", "border_relative_mse/0", 0.5),
     ("end", "all", "", "border_relative_mse/1", 0.25),
+    ("end", "all", "", "multiple_peaks_by_height_ood/0", 0.1),
+    ("end", "all", "", "multiple_peaks_by_height_ood/1", 0.2),
     ("end", "all", "", "axis_ratio", 2.0),
     ("start", "all", "code", "factorization", 0.7),
     ("start", "all", "image", "factorization", 0.6),

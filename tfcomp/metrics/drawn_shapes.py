@@ -8,10 +8,11 @@ bump of .01 is near enough to a plus. So each output is compared by pixels with
     bump     the true image, of height 1
     plus     the sum of the stripes at x and at y
     stripe   the stripe at x, or the one at y, whichever is nearer
-    blank    the background
+    blank    an image of one level, whichever is nearest
 
 and counts for the nearest of these. A bump below half of its height is nearer
-to a blank image, and counts as one.
+to a blank image, and counts as one. A gray image would else be nearest to a
+plus, which covers most pixels.
 """
 
 from __future__ import annotations
@@ -51,15 +52,16 @@ def find_nearest_shapes(
     vertical = across[:, None, :]  # [n, 1, columns]
     horizontal = along[:, :, None]  # [n, rows, 1]
 
-    def measure(shape: Array | float) -> Array:
+    def measure(shape: Array) -> Array:
         return np.mean((images - shape) ** 2, axis=(1, 2))
 
+    level = images.mean(axis=(1, 2), keepdims=True)
     stripe = np.minimum(measure(vertical), measure(horizontal))
     errors = (
         measure(vertical * horizontal),
         measure(vertical + horizontal),
         stripe,
-        measure(0.0),
+        measure(level),
     )
     return np.argmin(errors, axis=0)
 

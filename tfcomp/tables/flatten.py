@@ -29,7 +29,13 @@ END = "end"
 ALL = "all"
 SUBSETS = ("id", "ood")  # starts of their names
 # Lists that are not per stage, even if their length matches.
-PLACES = ("border_relative_mse", "curve_mse", "curve_values")
+PLACES = (
+    "border_relative_mse",
+    "curve_mse",
+    "curve_values",
+    "multiple_peaks_by_height_id",
+    "multiple_peaks_by_height_ood",
+)
 NO_FLAGS = {
     *IDENTITY,
     *ORIGIN,
