@@ -6,11 +6,9 @@ Figures 2a to 2d, 11 to 14.
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, Reader, judge_symptom
+from reproduction.claims.networks import DONUTS, judge_symptom, read_change
 
 SEEDS = range(300, 310)
 METRICS = {
@@ -35,18 +33,8 @@ def judge(evidence: Evidence) -> Iterator[Row]:
                 evidence,
                 flags,
                 SEEDS,
-                read=read_fall(name),
+                read=read_change(name, last="image"),
                 part=code,
                 quantity=f"F ({words}), image less stage 0",
                 bound="< 0",
             )
-
-
-def read_fall(name: str) -> Reader:
-    """Makes what reads a number at the image less that at stage 0."""
-
-    def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
-        stages = evidence.stages(runs, name, when)
-        return stages["image"] - stages["stage_0"]
-
-    return read

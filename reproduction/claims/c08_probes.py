@@ -6,11 +6,9 @@ Figures 2, 11 to 14.
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, judge_symptom
+from reproduction.claims.networks import DONUTS, judge_symptom, read_change
 
 SEEDS = range(100, 120)
 NOTE = """
@@ -20,19 +18,6 @@ Untrained networks are not scored.
 """
 
 
-def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
-    """Reads R² at the last hidden stage less that at the first.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-        when: `start` for the untrained networks, or `end`.
-    """
-    stages = evidence.stages(runs, "probe_r2_ood", when)
-    hidden = stages.drop(columns=["code", "image"])
-    return hidden.iloc[:, -1] - hidden["stage_0"]
-
-
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     for code, flags in DONUTS.items():
@@ -40,7 +25,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             evidence,
             flags,
             SEEDS,
-            read=read,
+            read=read_change("probe_r2_ood"),
             part=code,
             quantity="probe R² (ID to OOD), last less first hidden",
             bound="< 0",

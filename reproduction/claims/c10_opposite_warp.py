@@ -19,9 +19,9 @@ SEEDS = range(200, 205)
 PRECISIONS = {"bump": "mixed_bfloat16", "ramp": "float32"}
 NOTE = """
 Log-volume, OOD less ID, less that of the code. With bump codes CNNs and MLPs
-have the same sign at hidden stages and at the image: CNNs are below 0 at 5 of 6
-stages, MLPs at 3 of 4. With ramp codes signs
-change from stage to stage: CNNs have {rows[16].number.mean:+.2f},
+have the same sign at hidden stages and at the image: CNNs are below 0 at
+{rows[8].note}, MLPs at {rows[13].note}. With ramp codes signs change from stage
+to stage: CNNs have {rows[16].number.mean:+.2f},
 {rows[17].number.mean:+.2f}, {rows[18].number.mean:+.2f},
 {rows[19].number.mean:+.2f}, {rows[20].number.mean:+.2f} and
 {rows[21].number.mean:+.2f} at the image; MLPs {rows[23].number.mean:+.2f},
@@ -62,6 +62,8 @@ def judge(evidence: Evidence) -> Iterator[Row]:
         for kind, stages, runs in (("CNN", cnn, cnns), ("MLP", mlp, mlps)):
             columns = {f"stage {name}": stages[name] for name in stages}
             columns["mean over stages"] = stages.mean(axis=1)
+            below = (stages.mean() < 0).sum()
+            count = f"{below} of {stages.shape[1]} stages"
             for where, values in columns.items():
                 yield judge_number(
                     part=f"{kind}, {code}, {where}",
@@ -69,6 +71,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
                     values=values,
                     tried=len(runs),
                     shown=False,
+                    note=count if where.startswith("mean") else "",
                 )
 
 

@@ -10,8 +10,6 @@ extrapolation at the cost of higher ID loss. Combining both constraints
 import math
 from collections.abc import Iterator
 
-import pandas as pd
-
 from reproduction.claims.c11_forced_rendering import composes
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
@@ -37,10 +35,23 @@ Missing: 20 more seeds of variance and of both.
 def judge(evidence: Evidence) -> Iterator[Row]:
     """Yields the rows of the claim."""
     runs = select_penalties(evidence, SEEDS)
+    fitted = {name: evidence.fitted(runs[name]) for name in runs}
+    kinds = {"": fitted, ", all networks": runs}
     for subset, pairs in (("ood", OOD), ("id", ID)):
         for worse, better in pairs:
-            for is_fitted in (True, False):
-                yield compare(evidence, runs, subset, worse, better, is_fitted)
+            for words, networks in kinds.items():
+                first = evidence.score(networks[worse], f"{subset}/mse")
+                second = evidence.score(networks[better], f"{subset}/mse")
+                # At equal seeds.
+                ratios = (first / second).dropna()
+                yield judge_number(
+                    part=f"{worse} over {better}{words}",
+                    quantity=f"log10 ratio of {subset.upper()} MSE",
+                    values=ratios.map(math.log10),
+                    bound="> 0",
+                    tried=len(runs[worse]),
+                    shown=subset == "ood" and not words,
+                )
     for name in ("entropy", "variance", "both"):
         yield judge_number(
             part=f"{name} alone" if name != "both" else name,
@@ -49,42 +60,3 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             by="share",
             shown=False,
         )
-
-
-def compare(
-    evidence: Evidence,
-    runs: dict[str, pd.DataFrame],
-    subset: str,
-    worse: str,
-    better: str,
-    is_fitted: bool,
-) -> Row:
-    """Judges the ratio of errors of two settings at equal seeds.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: Runs by the name of their penalties.
-        subset: `id` or `ood`.
-        worse: The name of the setting above the line.
-        better: The name of the setting below it.
-        is_fitted: Whether fitted runs alone count.
-    """
-    errors = []
-    for name in (worse, better):
-        networks = runs[name]
-        if is_fitted:
-            networks = evidence.fitted(networks)
-        errors.append(evidence.score(networks, f"{subset}/mse"))
-    ratios = errors[0] / errors[1]
-    logs = ratios.map(math.log10, na_action="ignore")
-    words = ", all networks"
-    if is_fitted:
-        words = ""
-    return judge_number(
-        part=f"{worse} over {better}{words}",
-        quantity=f"log10 ratio of {subset.upper()} MSE",
-        values=logs.dropna(),
-        bound="> 0",
-        tried=len(runs[worse]),
-        shown=is_fitted and subset == "ood",
-    )

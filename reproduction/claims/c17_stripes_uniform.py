@@ -7,7 +7,7 @@ region, contrasting the models trained with just the bumps"
 
 from collections.abc import Iterator
 
-from reproduction.claims.c09_warp import QUANTITIES, read_late, read_trend
+from reproduction.claims.c09_warp import QUANTITIES, read_trend
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import Row
 from reproduction.claims.judge import judge as judge_number
@@ -39,7 +39,6 @@ def judge(evidence: Evidence) -> Iterator[Row]:
             values=(alone_warp - striped_warp).dropna(),
             bound="> 0",
             tried=len(runs),
-            shown=read is read_late,
         )
         for part, values in {
             "bumps alone": alone_warp,

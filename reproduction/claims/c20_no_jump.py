@@ -17,8 +17,8 @@ SEEDS = range(100, 105)
 NAMES = {"longest step": "gap_max_speed", "sharpest turn": "gap_max_turning"}
 NOTE = """
 The sentence denies a jump. Untrained networks have none either, as they must.
-A control must jump, as networks on a digit that is mirrored beyond the gap,
-which are missing; such images alone are refuted, as a test plants them.
+A control must jump: networks on a digit that is mirrored beyond the gap are
+missing.
 """
 
 

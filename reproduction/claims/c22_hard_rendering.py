@@ -1,4 +1,4 @@
-"""Hard rendering composes on every seed.
+"""Hard rendering composes.
 
 Ours, not the paper's.
 """

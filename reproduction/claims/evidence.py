@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfcomp.config.errors import ConfigError, RunError
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.settings import split_names
-from tfcomp.storage import files
 from tfcomp.storage.run_folder import find_folders
 from tfcomp.tables.read import Results, read_results
 
@@ -178,13 +177,16 @@ def read_evidence(patterns: Sequence[str], any_seed: bool = False) -> Evidence:
     Raises:
         ConfigError: If a pattern matches nothing.
     """
+    import pandas as pd
+
     results = read_results(patterns, history=False)
     notes = list(results.notes)
     studies = {}
     for folder in find_studies(patterns):
         try:
-            studies[folder.name] = read_searches(folder / SEARCHES)
-        except RunError as error:
+            searches = pd.read_csv(folder / SEARCHES)
+            studies[folder.name] = searches[SEARCH_COLUMNS]
+        except (ValueError, KeyError) as error:
             notes.append(f"{folder.name} cannot be read: {error}")
     return Evidence(results, studies, notes, any_seed)
 
@@ -202,17 +204,3 @@ def read_some_evidence(runs: str) -> Evidence:
 def find_studies(patterns: Sequence[str]) -> list[Path]:
     """Finds the folders of threshold studies, in the order of names."""
     return find_folders(patterns, lambda names: SEARCHES in names)
-
-
-def read_searches(path: Path) -> DataFrame:
-    """Reads the table of a threshold study, a row for each search.
-
-    Raises:
-        DamagedFileError: If the file is not one.
-    """
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path)[SEARCH_COLUMNS]
-    except (ValueError, KeyError) as error:
-        raise files.DamagedFileError(path, error) from error

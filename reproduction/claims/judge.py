@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -167,22 +167,13 @@ def estimate(values: Series, by: str, limits: Limits = REAL) -> Interval:
         by: A name of `ESTIMATORS`.
         limits: Range of the numbers; the interval stays inside.
     """
-    numbers: dict[int, float | None] = {}
-    for seed, value in zip(values.index, values.tolist(), strict=True):
-        numbers[seed] = value
-        if math.isnan(value):
-            numbers[seed] = None
-
     make_estimate = ESTIMATORS[by]
+    numbers: dict[Any, float] = values.to_dict()
     statistics = make_estimate(numbers, limits)
     if statistics is None:
         return Interval()
-    low = math.nan
-    if statistics.low is not None:
-        low = statistics.low
-    high = math.nan
-    if statistics.high is not None:
-        high = statistics.high
+    ends = np.array([statistics.low, statistics.high], float)  # None is NaN
+    low, high = ends.tolist()
     return Interval(
         mean=statistics.mean,
         low=low,
@@ -244,19 +235,17 @@ def subtract(
         return Interval()
 
     difference = float(first.mean() - second.mean())
+    # Welch's interval for samples of different spread.
     width = 0.0
-    if first.std() != 0 or second.std() != 0:
-        # Welch's interval for samples of different spread.
-        errors = []
-        weights = []
-        for sample in (first, second):
-            count = len(sample)
-            error = sample.var() / count
-            errors.append(error)
-            weights.append(error**2 / (count - 1))
-        freedom = sum(errors) ** 2 / sum(weights)
+    first_error = first.var() / len(first)
+    second_error = second.var() / len(second)
+    error = first_error + second_error
+    if error > 0:
+        first_weight = first_error**2 / (len(first) - 1)
+        second_weight = second_error**2 / (len(second) - 1)
+        freedom = error**2 / (first_weight + second_weight)
         quantile = stats.t.ppf(0.975, freedom)
-        width = float(quantile * math.sqrt(sum(errors)))
+        width = float(quantile * math.sqrt(error))
     return Interval(
         mean=difference,
         low=difference - width,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Flags = dict[str, Any]
 # Reads a number of runs, at the start or at the end of training, by seed.
-Reader = Callable[[Evidence, "DataFrame", str], "Series"]
+Reader = Callable[..., "Series"]
 
 BUMPS: Flags = {
     "dataset": "gaussian_bumps",
@@ -78,7 +78,27 @@ def select_penalties(
 
 def read_score(path: str) -> Reader:
     """Makes what reads a number of each run, as `ood/mse`."""
-    return lambda evidence, runs, when: evidence.score(runs, path, when)
+
+    def read(evidence: Evidence, runs: DataFrame, when: str = "end") -> Series:
+        return evidence.score(runs, path, when)
+
+    return read
+
+
+def read_change(name: str, last: str = "") -> Reader:
+    """Makes what reads a number at a late stage less that at `stage_0`.
+
+    Args:
+        name: The number at each stage.
+        last: The late stage; by default the last hidden one.
+    """
+
+    def read(evidence: Evidence, runs: DataFrame, when: str = "end") -> Series:
+        stages = evidence.stages(runs, name, when)
+        late = stages.columns[-2]
+        return stages[last or late] - stages["stage_0"]
+
+    return read
 
 
 def judge_symptom(

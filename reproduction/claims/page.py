@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import importlib
 import math
@@ -14,15 +13,15 @@ from typing import Any
 
 from reproduction.claims.evidence import Evidence
 from reproduction.claims.judge import ALL, UNTRAINED, Control, Interval, Row
-from tfcomp.storage.files import make_folder, write_csv, write_text
+from tfcomp.statistics.seed_statistics import format_rows
+from tfcomp.storage.files import make_folder, write_table, write_text
 
 FOLDER = Path(__file__).parent
 TEMPLATE = FOLDER / "results.md"
-# Numbers that the evidence lacks, of one published network each.
-PUBLISHED = FOLDER / "published.csv"
 PAGE = "results.md"
 TABLE = "claims.csv"
-HEAD = (
+NO_CONTROL = Control(Interval(), Interval())
+HEAD = [
     "claim",
     "quantity",
     "the paper's networks",
@@ -30,7 +29,7 @@ HEAD = (
     "untrained, or without the cure",
     "holds",
     "specific",
-)
+]
 
 
 def list_claims() -> Iterator[ModuleType]:
@@ -45,12 +44,11 @@ def get_name(claim: ModuleType) -> str:
     return f"C{int(stem[1:3])}"
 
 
-def read_docstring(claim: ModuleType) -> tuple[str, str, str]:
-    """Returns title, place and quoted sentence of a claim."""
-    title, _, text = (claim.__doc__ or "").strip().partition("\n\n")
-    place, _, quote = text.partition('"')
-    quote = " ".join(quote.rstrip('"\n ').split())
-    return title.rstrip("."), " ".join(place.split()).rstrip("."), quote
+def read_docstring(claim: ModuleType) -> tuple[str, str]:
+    """Returns title and place of a claim, without their points."""
+    title, _, text = (claim.__doc__ or "").partition(".\n\n")
+    place, _, _ = text.partition("\n")
+    return title, place.rstrip(".")
 
 
 def judge_claims(evidence: Evidence) -> list[Row]:
@@ -71,68 +69,45 @@ def write_report(evidence: Evidence, output: str | Path) -> list[Row]:
         evidence: As read by `read_evidence`.
         output: A folder; made if it does not exist.
     """
+    import pandas as pd
+
     rows = judge_claims(evidence)
     folder = make_folder(Path(output))
     write_text(folder / PAGE, render_page(rows))
-    write_csv(folder / TABLE, [list_cells(row) for row in rows])
+    table = pd.DataFrame([list_cells(row) for row in rows])
+    write_table(folder / TABLE, table)
     return rows
 
 
 def render_page(rows: Sequence[Row]) -> str:
     """Returns the page of results in Markdown."""
-    rule = ["---"] * len(HEAD)
-    lines = [_join(HEAD), _join(rule)]
+    lines = [HEAD]
     notes = []
     for claim in list_claims():
         name = get_name(claim)
+        title, place = read_docstring(claim)
         own_rows = [row for row in rows if row.claim == name]
-        lines += _list_lines(claim, own_rows)
-        notes += _list_notes(claim, own_rows)
+
+        first = f"**{name}** {title}"
+        for row in own_rows:
+            if row.shown:
+                lines.append([first, *_format_row(row)])
+                first = name
+        note = getattr(claim, "NOTE", "")
+        if note and own_rows:
+            place = place[0].lower() + place[1:]
+            text = fill_note(note, own_rows)
+            notes.append(f"- **{name}** ({place}). {text}")
 
     text = TEMPLATE.read_text("utf-8")
     return text.format(
-        table="\n".join(lines),
+        table=format_rows(lines).rstrip(),
         notes="\n".join(notes),
-        published=_format_published(),
     )
 
 
-def _format_published() -> str:
-    """Formats the table of published networks."""
-    with open(PUBLISHED, encoding="utf-8", newline="") as file:
-        head, *rows = csv.reader(file)
-    table = [head, ["---"] * len(head), *rows]
-    return "\n".join(_join(row) for row in table)
-
-
-def _list_lines(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
-    """Formats the rows that the page shows; the first one has the title."""
-    name = get_name(claim)
-    title = read_docstring(claim)[0]
-    head = f"**{name}** {title}"
-
-    lines = []
-    for row in rows:
-        if row.shown:
-            lines.append(_join([head, *_format_row(row)]))
-            head = name
-    return lines
-
-
-def _list_notes(claim: ModuleType, rows: Sequence[Row]) -> list[str]:
-    """Formats what a claim says below the table, if it says anything."""
-    note = getattr(claim, "NOTE", "")
-    if not note or not rows:
-        return []
-    name = get_name(claim)
-    _, place, _ = read_docstring(claim)
-    place = place[0].lower() + place[1:]
-    text = fill_note(note, rows)
-    return [f"- **{name}** ({place}). {text}"]
-
-
 def fill_note(note: str, rows: Sequence[Row]) -> str:
-    """Fills numbers of rows into a text; - for those that are missing.
+    """Fills numbers of rows into a text; – for those that are missing.
 
     Args:
         note: A text with places for `rows`.
@@ -145,40 +120,32 @@ def fill_note(note: str, rows: Sequence[Row]) -> str:
         return ""
 
 
-def _join(cells: Sequence[str]) -> str:
-    escaped = [cell.replace("|", "\\|") for cell in cells]
-    return f"| {' | '.join(escaped)} |"
-
-
 def _format_row(row: Row) -> list[str]:
-    controls = dict(row.controls)
-    trained = controls.pop(ALL, None)
-    trained_text = ""
-    if trained is not None:
-        trained_text = _format_control(ALL, trained)
-    others = []
-    for name, control in controls.items():
-        others.append(_format_control(name, control))
+    cells = {name: _format_control(name, row) for name in row.controls}
+    trained = cells.pop(ALL, "")
     holds = row.holds
     if row.bound:
         holds = f"{holds} ({row.bound})"
     number = format_interval(row.number)
-    if number and row.number.n < row.tried:
+    if not row.tried:
+        number = "not run"
+    if 0 < row.number.n < row.tried:
         number += f" of {row.tried}"
     return [
         f"{row.part}: {row.quantity}",
         number,
-        trained_text,
-        "; ".join(others),
+        trained,
+        "; ".join(cells.values()),
         holds,
         row.specific,
     ]
 
 
-def _format_control(name: str, control: Control) -> str:
-    if not control.number.n:
-        return "no fitted runs"
-    text = f"{format_number(control.number.mean)}, n = {control.number.n}"
+def _format_control(name: str, row: Row) -> str:
+    number = row.controls[name].number
+    if not number.n:
+        return "not measured" if len(row.samples[name]) else "no fitted runs"
+    text = f"{format_number(number.mean)}, n = {number.n}"
     if name in (ALL, UNTRAINED):
         return text
     return f"{name}: {text}"
@@ -187,7 +154,7 @@ def _format_control(name: str, control: Control) -> str:
 def format_interval(number: Interval) -> str:
     """Formats a number, as `0.84 [0.83, 0.85], n = 19`."""
     if not number.n:
-        return ""
+        return "not measured"
     text = format_number(number.mean)
     if not math.isnan(number.low):
         low = format_number(number.low)
@@ -215,24 +182,14 @@ def list_cells(row: Row) -> dict[str, Any]:
         "holds": row.holds,
         "specific": row.specific,
     }
-    kinds: dict[str, Control] = {}
-    others = []
-    for name, control in row.controls.items():
-        if name == ALL:
-            kinds["trained_on_all"] = control
-        else:
-            kinds["control"] = control
-            others.append(name)
-    for kind in ("trained_on_all", "control"):
-        control = kinds.get(kind, Control(Interval(), Interval()))
+    compared = dict(row.controls)
+    trained = compared.pop(ALL, NO_CONTROL)
+    name, other = next(iter(compared.items()), ("", NO_CONTROL))
+    for kind, control in {"trained_on_all": trained, "control": other}.items():
         cells[kind] = control.number.mean
         cells[f"{kind}_n"] = control.number.n
         for end in ("mean", "low", "high"):
-            value = getattr(control.difference, end)
-            cells[f"less_{kind}_{end}"] = value
-    cells["control_is"] = ", ".join(others)
+            cells[f"less_{kind}_{end}"] = getattr(control.difference, end)
+    cells["control_is"] = name
     cells["note"] = row.note
-    for name, cell in cells.items():
-        if isinstance(cell, float) and math.isnan(cell):
-            cells[name] = None
     return cells

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.axes import Axes
 
-from tfcomp.figures.exhibits import figure_to_png, make_figure, use_own_style
+from tfcomp.figures.curve_plots import draw_forest, list_marks
+from tfcomp.figures.exhibits import figure_to_png, fit_width, use_own_style
+from tfcomp.statistics.seed_statistics import format_rows
 
 TEMPLATE = Path(__file__).with_name("decoders.md")
 MIN_R2 = -1.0  # the left end of the figure
@@ -20,30 +21,19 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
         rows: The result of `judge_splits`.
         families: The result of `average_families`.
     """
-    names = sorted(set(families["family"]))
-    head = ["decoder", *names]
-    rule = ["---"] * len(head)
-    lines = [head, rule]
-    for decoder in list_decoders(families):
-        line = [f"`{decoder}`"]
-        for family in names:
-            cell = format_cell(families, family, decoder)
-            line.append(cell)
-        lines.append(line)
+    cells = families.assign(cell=families.apply(format_cell, axis=1))
+    wide = cells.pivot(index="decoder", columns="family", values="cell")
+    wide = wide.loc[list_decoders(families)].fillna("")
+    lines = [["decoder", *wide.columns]]
+    for decoder, line in wide.iterrows():
+        lines.append([f"`{decoder}`", *line])
 
-    last_line = ["best predictor without a network"]
-    for family in names:
-        is_family = rows["family"] == family
-        splits = rows[is_family].drop_duplicates("split")
-        mean = splits["predictor_r2"].mean()
-        last_line.append(f"{mean:.2f}")
-    lines.append(last_line)
+    splits = rows.drop_duplicates(["family", "split"])
+    means = splits.groupby("family")["predictor_r2"].mean()
+    predictors = [f"{mean:.2f}" for mean in means]
+    lines.append(["best predictor without a network", *predictors])
 
-    table_lines = []
-    for line in lines:
-        cells = " | ".join(line)
-        table_lines.append(f"| {cells} |")
-    table = "\n".join(table_lines)
+    table = format_rows(lines).rstrip()
     template = TEMPLATE.read_text("utf-8")
     return template.replace("{table}", table)
 
@@ -56,21 +46,12 @@ def list_decoders(families: pd.DataFrame) -> list[str]:
     return list(counts.index)
 
 
-def format_cell(families: pd.DataFrame, family: str, decoder: str) -> str:
+def format_cell(row: pd.Series) -> str:
     """Formats R² with its interval, and on how many splits it composes.
 
     Args:
-        families: The result of `average_families`.
-        family: A family of splits.
-        decoder: The name of a decoder, which may have no runs there.
+        row: Of the result of `average_families`.
     """
-    is_family = families["family"] == family
-    is_decoder = families["decoder"] == decoder
-    matching = families[is_family & is_decoder]
-    rows = matching.to_dict("records")
-    if not rows:
-        return ""
-    (row,) = rows
     count = f"{row['composing']}/{row['splits']}"
     low = row["low"]
     if pd.isna(low):
@@ -86,56 +67,17 @@ def plot_families(families: pd.DataFrame) -> bytes:
     Args:
         families: The result of `average_families`.
     """
-    names = sorted(set(families["family"]))
-    decoders = list_decoders(families)[::-1]
-    width = 1.9 * len(names) + 1.4
-    height = 0.26 * len(decoders) + 1.2
-
-    figure = make_figure((width, height))
-    grid = figure.subplots(
-        ncols=len(names),
-        sharey=True,
-        squeeze=False,
-    )
-    panels = grid[0]
-    for axes, family in zip(panels, names, strict=True):
-        is_family = families["family"] == family
-        rows = families[is_family].set_index("decoder")
-        ordered = rows.reindex(decoders)
-        _plot_panel(axes, ordered)
-        axes.set_title(family)
-    places = range(len(decoders))
-    panels[0].set_yticks(places, decoders)
-    figure.supxlabel("R² of held-out images; line: best predictor")
-    return figure_to_png(
-        figure,
-        num_colors=64,
-        dpi=110,
-    )
-
-
-def _plot_panel(axes: Axes, rows: pd.DataFrame) -> None:
-    """Plots R² with intervals, a row for each decoder."""
-    num_rows = len(rows)
-    r2 = rows["r2"].clip(lower=MIN_R2)
-    low = rows["low"].clip(lower=MIN_R2)
-    high = rows["high"].clip(lower=MIN_R2)
-    below = r2 - low
-    above = high - r2
-    axes.errorbar(
-        r2,
-        range(num_rows),
-        xerr=[below, above],
-        fmt="o",
-        markersize=4,
-        color="#2166ac",
-    )
-    predictor_r2 = rows["predictor_r2"].mean()
-    axes.axvline(predictor_r2, color="#b2182b")
-    axes.axvline(
-        0,
-        color="#cccccc",
-        zorder=0,
-    )
-    axes.set_xlim(MIN_R2 - 0.1, 1.1)
-    axes.set_ylim(-0.6, num_rows - 0.4)
+    by_decoder = families.set_index("decoder", drop=False)
+    ordered = by_decoder.loc[list_decoders(families)]
+    ordered = ordered.sort_values("family", kind="stable")
+    marks = []
+    for row in ordered.to_dict("records"):
+        ends = (row["low"], row["high"])
+        marks += list_marks(row["family"], row["decoder"], [], row["r2"], ends)
+    with fit_width(9):
+        figure = draw_forest(marks)
+    predictors = families.groupby("family")["predictor_r2"].mean()
+    for axes, r2 in zip(figure.axes, predictors, strict=True):
+        axes.axvline(r2, color="#b2182b", lw=1)
+        axes.set_xlim(MIN_R2 - 0.1, 1.1)
+    return figure_to_png(figure, num_colors=64, dpi=150)

@@ -1,15 +1,12 @@
-"""Two figures of the claims: symptoms of failure, and cures.
-
-A point is a seed and a tick is the mean over seeds.
-"""
+"""Figures of the claims: symptoms of failure, and cures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
+import pandas as pd
 
 from reproduction.claims import c13_smoothness, c18_units, c23_effective_rank
 from reproduction.claims.c09_warp import read_late
@@ -20,21 +17,24 @@ from reproduction.claims.networks import (
     LONG,
     SHORT,
     STRIPES,
+    read_score,
     select_penalties,
 )
 from reproduction.claims.page import judge_claims
+from reproduction.figures.paper_figure import Drawn
+from reproduction.figures.score_pictures import draw_panels
+from tfcomp.figures.exhibits import finish_figure, make_figure, scale_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import DataFrame, Series
 
 CODES = ("bump", "ramp")
+HELD_OUT = "networks"
 COLORS = {
-    "networks": "#b2182b",
+    HELD_OUT: "#b2182b",
     ALL: "#2166ac",
     UNTRAINED: "#777777",
 }
-LOG_ERROR = "log₁₀ of held-out relative MSE (blank: 0)"
 # The claim, the start of its quantity, and the label of its row.
 SYMPTOMS = (
     ("C1", "OOD error", "log₁₀ of held-out\nrelative MSE (C1)"),
@@ -50,11 +50,10 @@ SYMPTOMS = (
         "share of images with\nseveral peaks (C21)",
     ),
 )
-Samples = Mapping[str, "Series"]
-Panels = dict[str, dict[str, "Series"]]  # by label, and by name of the runs
+ERROR = "ood/relative_mse"
 
 
-def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
+def draw_symptoms(evidence: Evidence) -> Drawn:
     """Draws a row for each symptom and a column for each code.
 
     Args:
@@ -63,45 +62,31 @@ def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
     rows = judge_claims(evidence)
     if not any(row.number.n for row in rows):
         return {}
-    figure = Figure((6.75, 7.5))
+    figure = make_figure((6.75, 8))
     grid = figure.subplots(
         nrows=len(SYMPTOMS),
-        ncols=2,
+        ncols=len(CODES),
         sharex="row",
+        sharey=True,
         squeeze=False,
     )
-    symptoms = zip(grid, SYMPTOMS, strict=True)
-    for panels, (claim, start, label) in symptoms:
+    drawn = {}
+    for panels, (claim, start, label) in zip(grid, SYMPTOMS, strict=True):
         for axes, code in zip(panels, CODES, strict=True):
-            samples = _find_samples(
-                rows,
-                claim,
-                code,
-                start,
-            )
-            _plot_lines(axes, samples, COLORS)
-            axes.set_yticks(range(3), [])
-            if not samples:
-                _write(axes, 1, "no claim")
-        first = panels[0]
-        first.set_yticklabels(["held out", ALL, UNTRAINED])
-        first.set_ylabel(
-            label,
-            rotation=0,
-            ha="right",
-            va="center",
-        )
-        first.yaxis.set_label_coords(-0.44, 0.5)
+            samples = find_samples(rows, claim, code, start)
+            for name, values in samples.items():
+                drawn[claim, start, code, name] = values
+            _plot_lines(axes, samples)
+        panels[0].set_ylabel(label, rotation=0, ha="right", va="center")
     for axes, code in zip(grid[0], CODES, strict=True):
-        axes.set_title(f"{code} code")
-    figure.subplots_adjust(
-        left=0.34,
-        bottom=0.04,
-        right=0.98,
-        top=0.95,
-        wspace=0.12,
-        hspace=0.55,
-    )
+        axes.set_title(f"{code} code", fontsize=scale_text(10))
+    names = ["held out", *list(COLORS)[1:]]
+    grid[0, 0].set_yticks(range(len(names)), names)
+    grid[0, 0].invert_yaxis()
+
+    keys = ["claim", "quantity", "code", "networks", "seed"]
+    table = pd.concat(drawn, names=keys).rename("value")
+    finish_figure(figure, "", table.reset_index)
     caption = (
         "Symptoms of networks that fail at the held-out square, of networks "
         "that were trained on all combinations, and of untrained networks. A "
@@ -110,192 +95,101 @@ def draw_symptoms(evidence: Evidence) -> dict[str, Figure]:
     return {caption: figure}
 
 
-def _find_samples(
+def find_samples(
     rows: Sequence[Row],
     claim: str,
     code: str,
     start: str,
-) -> Samples:
+) -> Mapping[str, pd.Series]:
+    """Finds values by seed, by the name of the networks; of errors, log10.
+
+    Args:
+        rows: Of all claims.
+        claim: As `C6`.
+        code: The part of the claim.
+        start: The start of the quantity.
+    """
     for row in rows:
-        if row.claim != claim or row.part != code:
-            continue
-        if not row.quantity.startswith(start):
+        is_asked = row.claim == claim and row.part == code
+        if not (is_asked and row.quantity.startswith(start)):
             continue
         if claim != "C1":
             return row.samples
-        logs = {}
-        for name, values in row.samples.items():
-            logs[name] = np.log10(values)
-        return logs
+        return {name: np.log10(row.samples[name]) for name in row.samples}
     return {}
 
 
-def _plot_lines(
-    axes: Axes,
-    samples: Samples,
-    colors: Mapping[str, str],
-) -> None:
-    """Plots a line of points for each color, from top to bottom."""
-    for line, (name, color) in enumerate(colors.items()):
-        values = samples.get(name)
-        if values is not None and values.notna().any():
-            height = [line] * len(values)
-            axes.plot(
-                values,
-                height,
-                "o",
-                color=color,
-                ms=4,
-                alpha=0.5,
+def _plot_lines(axes: Axes, samples: Mapping[str, pd.Series]) -> None:
+    """Plots a line of points for each kind of networks, from top to bottom."""
+    for line, (name, color) in enumerate(COLORS.items()):
+        values = samples.get(name, pd.Series(dtype=float)).dropna()
+        if values.empty:
+            place = (0.5, line)
+            axes.annotate(
+                "not scored",
+                place,
+                xycoords=("axes fraction", "data"),
+                ha="center",
+                va="center",
+                fontsize=scale_text(7),
             )
-            axes.plot(
-                values.mean(),
-                line,
-                "|",
-                color=color,
-                ms=13,
-                mew=2,
-            )
-        elif samples:
-            _write(axes, line, "not scored")
-    axes.set_ylim(len(colors) - 0.4, -0.6)
-    axes.axvline(
-        0,
-        color="#cccccc",
-        lw=0.8,
-        zorder=0,
-    )
-    axes.tick_params(labelsize=7)
+            continue
+        height = [line] * len(values)
+        axes.plot(values, height, "o", color=color, ms=scale_text(5), alpha=0.5)
+        axes.plot(
+            values.mean(), line, "|", color=color, ms=scale_text(13), mew=2
+        )
+    axes.margins(y=0.3)
+    axes.axvline(0, color="#cccccc", lw=0.8, zorder=0)
+    axes.tick_params(labelsize=scale_text(8))
     axes.locator_params(axis="x", nbins=4)
 
 
-def _write(axes: Axes, line: int, text: str) -> None:
-    """Writes into the middle of a line of a panel."""
-    axes.annotate(
-        text,
-        (0.5, line),
-        xycoords=("axes fraction", "data"),
-        ha="center",
-        va="center",
-        fontsize=6,
-    )
-
-
-def draw_cures(evidence: Evidence) -> dict[str, Figure]:
-    """Draws numbers of networks with and without the cures.
+def draw_cures(evidence: Evidence) -> Drawn:
+    """Draws numbers of networks with and without penalties, and stripes.
 
     Args:
         evidence: As read by `read_evidence`.
     """
-    penalties = read_penalties(evidence)
-    columns = {
-        "penalties on low-rank networks": penalties,
-        "stripes beside bumps": read_stripes(evidence),
-    }
-    ranks = penalties["effective rank"]
-    if not any(len(values) for values in ranks.values()):
+    low_rank = {}
+    tried = select_penalties(evidence, c23_effective_rank.SEEDS)
+    for name, runs in tried.items():
+        low_rank[name] = evidence.fitted(runs)
+    if low_rank["both"].empty:
         return {}
-    figure = Figure((6.75, 5.5))
-    grid = figure.subplots(3, 2, squeeze=False)
-    for place, (title, panels) in enumerate(columns.items()):
-        column = grid[:, place]
-        column[0].set_title(title)
-        named = zip(column, panels.items(), strict=True)
-        for axes, (label, samples) in named:
-            names = list(samples)
-            colors = {name: f"C{i}" for i, name in enumerate(names)}
-            _plot_lines(axes, samples, colors)
-            axes.set_yticks(range(len(names)), names)
-            axes.set_xlabel(label, fontsize=7, labelpad=1)
-    figure.subplots_adjust(
-        left=0.09,
-        bottom=0.08,
-        right=0.98,
-        top=0.94,
-        wspace=0.42,
-        hspace=0.75,
-    )
-    caption = (
-        "Cures: low-rank networks without penalties, with entropy, variance or "
-        "both; and CNNs on bumps, on stripes, and on both. A point is a seed, "
-        "a tick the mean."
-    )
-    return {caption: figure}
 
-
-def read_penalties(evidence: Evidence) -> Panels:
-    """Reads the panels of penalties."""
-    runs = select_penalties(evidence, c23_effective_rank.SEEDS)
-    fitted = {}
-    for name, tried in runs.items():
-        fitted[name] = evidence.fitted(tried)
-    readers = {
-        LOG_ERROR: read_log_error,
-        "effective rank": c23_effective_rank.read_rank,
-        "sd of log-volume": c13_smoothness.read_spread,
-    }
-    return read_panels(evidence, fitted, readers)
-
-
-def read_stripes(evidence: Evidence) -> Panels:
-    """Reads the panels of stripes."""
     common = {"precision": "float32", "seed": c18_units.SEEDS}
     bumps = evidence.select(**BUMPS_ALONE, **common)
-    stripes = evidence.select(
-        **STRIPES,
-        **SHORT,
-        **common,
-        num_bumps=0,
-    )
-    both = evidence.select(
-        **STRIPES,
-        **LONG,
-        **common,
-        num_bumps=50,
-    )
-    runs = {
+    stripes = evidence.select(**STRIPES, **SHORT, **common, num_bumps=0)
+    both = evidence.select(**STRIPES, **LONG, **common, num_bumps=50)
+    striped = {
         "bumps": evidence.fitted(bumps),
         "stripes": evidence.placed(stripes),
         "stripes, 50 bumps": evidence.placed(both),
     }
-    readers = {
-        LOG_ERROR: read_log_error,
-        "warp, late stages": read_late,
-        "product less sum units, last hidden stage": c18_units.read_last,
+    penalties = draw_panels(
+        evidence,
+        low_rank,
+        {
+            ERROR: read_score(ERROR),
+            "effective rank of embeddings": c23_effective_rank.read_rank,
+            "sd of log-volume, mean over stages": c13_smoothness.read_spread,
+        },
+    )
+    units = draw_panels(
+        evidence,
+        striped,
+        {
+            ERROR: read_score(ERROR),
+            "warp, late stages": read_late,
+            "product less sum units, last hidden stage": c18_units.read_last,
+        },
+    )
+    return {
+        "Low-rank networks without penalties, with entropy, with variance, "
+        "and with both.": penalties,
+        "CNNs trained on bumps, on stripes, and on both.": units,
     }
-    return read_panels(evidence, runs, readers)
-
-
-def read_panels(
-    evidence: Evidence,
-    runs: Mapping[str, DataFrame],
-    readers: Mapping[str, Callable[[Evidence, DataFrame], Series]],
-) -> Panels:
-    """Reads a panel by each reader, with a sample of each kind of runs.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: Runs by the name of their kind.
-        readers: By the label of a panel, what reads a number of each run.
-    """
-    panels: Panels = {}
-    for label, read in readers.items():
-        samples = {}
-        for name, kind_runs in runs.items():
-            samples[name] = read(evidence, kind_runs)
-        panels[label] = samples
-    return panels
-
-
-def read_log_error(evidence: Evidence, runs: DataFrame) -> Series:
-    """Reads log10 of the OOD error of each run.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-    """
-    errors = evidence.score(runs, "ood/relative_mse")
-    return np.log10(errors)
 
 
 DRAWERS = {"symptoms": draw_symptoms, "cures": draw_cures}

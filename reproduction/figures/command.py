@@ -186,8 +186,8 @@ def describe_sources(figure: PaperFigure, groups: Groups) -> list[str]:
         if others:
             paragraphs.append(
                 f"Without weights in these runs or among published models: "
-                f"{'; '.join(others)}. `python -m reproduction.figures --run` "
-                "trains them."
+                f"{'; '.join(others)}. `tfcomp sweep` with a flagfile of "
+                "`reproduction/flagfiles` trains them."
             )
     return paragraphs
 

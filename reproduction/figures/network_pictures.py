@@ -23,6 +23,7 @@ from tfcomp.figures.pictures import (
     picture_maps,
 )
 from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.superposition import superpose
 from tfcomp.models.loading import load_run
 from tfcomp.report import output_section, stage_section
 from tfcomp.report.page import make_exhibit
@@ -104,22 +105,28 @@ def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
     dataset = analysis.dataset
     splits = analysis.splits
     rows = choose_spread(np.flatnonzero(splits.is_ood))
-    targets = analysis.bright_outputs[rows]
-    memories = _average_memories(analysis, rows)
-    images = dict(memories)
-
-    means = np.stack(list(memories.values()), axis=2)  # [rows, pixels, factors]
-    images["superposed"] = _superpose(means, targets)
-    if analysis.superposed_inputs is not None:
-        places = np.cumsum(splits.is_ood)[rows] - 1  # among OOD points
-        codes = analysis.superposed_inputs[places].swapaxes(1, 2)
-        images["superposed inputs"] = _superpose(codes, targets)
-    images["output"] = targets
-    images["truth"] = analysis.bright_truth[rows]
-
+    outputs = analysis.bright_outputs
     stacks = {}
-    for label, flat in images.items():
-        stacks[label] = restore(dataset, flat)
+    for name, values in zip(dataset.space.names, splits.grid.T, strict=True):
+        means = []
+        for row in rows:
+            is_sharing = splits.is_id & (values == values[row])
+            means.append(outputs[is_sharing].mean(axis=0))
+        stacks[f"ID, same {name}"] = restore(dataset, np.stack(means))
+
+    index = dataset.space.to_index(splits.grid)
+    superposed, _ = superpose(index, outputs, splits.is_ood)
+    stacks["superposed"] = restore(dataset, superposed[rows])
+    if analysis.superposed_inputs is not None:
+        combined = []
+        places = np.cumsum(splits.is_ood)[rows] - 1  # among OOD points
+        codes = analysis.superposed_inputs[places]
+        for images, target in zip(codes, outputs[rows], strict=True):
+            solution = np.linalg.lstsq(images.T, target, rcond=None)
+            combined.append(solution[0] @ images)
+        stacks["superposed inputs"] = restore(dataset, np.stack(combined))
+    stacks["output"] = restore(dataset, outputs[rows])
+    stacks["truth"] = restore(dataset, analysis.bright_truth[rows])
     positions = None
     if dataset.has_position:
         positions = splits.grid[rows]
@@ -132,34 +139,6 @@ def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
         column_titles=describe_points(dataset, rows),
     )
     return [make_exhibit("superposition_images", figure)]
-
-
-def _average_memories(
-    analysis: RunAnalysis,
-    rows: np.ndarray,
-) -> dict[str, np.ndarray]:
-    """Averages ID outputs that share a factor with points, [rows, pixels]."""
-    is_id = analysis.splits.is_id
-    outputs = analysis.bright_outputs
-    names = analysis.dataset.space.names
-    columns = analysis.splits.grid.T
-    memories = {}
-    for name, values in zip(names, columns, strict=True):
-        means = []
-        for row in rows:
-            is_sharing = is_id & (values == values[row])
-            means.append(outputs[is_sharing].mean(axis=0))
-        memories[f"ID, same {name}"] = np.stack(means)
-    return memories
-
-
-def _superpose(images: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Combines images [n, pixels, k] to targets [n, pixels]."""
-    superposed = []
-    for regressors, target in zip(images, targets, strict=True):
-        solution = np.linalg.lstsq(regressors, target, rcond=None)
-        superposed.append(regressors @ solution[0])
-    return np.stack(superposed)
 
 
 def show_units(

@@ -22,6 +22,7 @@ from reproduction.claims.networks import (
     STRIPES,
     Flags,
 )
+from reproduction.decoders.cells import keep_setting
 from tfcomp.storage.run_folder import MODEL_FILE, find_published
 
 if TYPE_CHECKING:
@@ -74,9 +75,7 @@ def select_runs(figure: PaperFigure, evidence: Evidence) -> Groups:
         runs = evidence.match(**flags)
         if runs.empty:
             continue
-        settings = runs["setting"].mode()
-        is_kept = runs["setting"] == settings.iloc[0]
-        runs = runs[is_kept]
+        runs = keep_setting(runs)
         fitted = evidence.fitted(runs)
         if flags["dataset"] == "stripes":
             fitted = evidence.placed(runs)

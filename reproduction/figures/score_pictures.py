@@ -1,10 +1,11 @@
 """Pictures of scores over seeds, without trained networks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
 from reproduction.claims.evidence import Evidence
+from reproduction.claims.networks import read_score
 from reproduction.figures.paper_figure import Drawn, Groups
 from reproduction.thresholds.laws import plot_thresholds
 from tfcomp.figures.curve_plots import (
@@ -12,6 +13,7 @@ from tfcomp.figures.curve_plots import (
     join_curves,
     list_seeds,
 )
+from tfcomp.figures.exhibits import Plot
 from tfcomp.metrics.registry import find_limits, label_number
 from tfcomp.report.table_plots import average, draw_score_panels
 from tfcomp.statistics.limits import REAL
@@ -127,14 +129,29 @@ def draw_scores(
     """
     if not groups:
         return {}
-    panels: dict[str, dict[str, pd.Series]] = {}
-    for name in names:
-        scores = {}
-        for label, runs in groups.items():
-            scores[label] = evidence.score(runs, name)
-        panels[name] = scores
+    readers = {name: read_score(name) for name in names}
     caption = f"Gray: {SEEDS}. Diamonds: geometric means, with 95 % intervals."
-    return {caption: draw_score_panels(panels)}
+    return {caption: draw_panels(evidence, groups, readers)}
+
+
+def draw_panels(
+    evidence: Evidence,
+    kinds: Mapping[str, pd.DataFrame],
+    readers: Mapping[str, Callable[[Evidence, pd.DataFrame], pd.Series]],
+) -> Plot:
+    """Draws a panel for each number, with a row for each kind of networks.
+
+    Args:
+        evidence: The runs and their numbers.
+        kinds: Runs by the name of their kind.
+        readers: By the label of a panel, what reads a number of each run.
+    """
+    panels: dict[str, dict[str, pd.Series]] = {}
+    for label, read in readers.items():
+        panels[label] = {}
+        for name, runs in kinds.items():
+            panels[label][name] = read(evidence, runs)
+    return draw_score_panels(panels)
 
 
 DRAWERS: dict[str, Callable[..., Drawn]] = {

@@ -96,12 +96,6 @@ class SearchSettings(SeedSettings):
         minimum=0.0,
         maximum=10_000,
     )
-    max_bumps: int = setting(
-        0,
-        "The largest number of bumps that is tried; 0 for 4 for each cell. "
-        "Bumps on the grid are at most one for each cell.",
-        minimum=0,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,19 +107,20 @@ class SearchSettings(SeedSettings):
             rule = f"must be among bumps, {STRIPED}"
             raise ConfigError("kinds", rule, self.kinds)
         if not self.sizes:
-            rule = "must be positive integers, separated by commas"
-            raise ConfigError("grid_sizes", rule, self.grid_sizes)
+            raise ConfigError("grid_sizes", "must have a size", "")
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The grid sizes; empty if one of them is not a number."""
-        sizes = []
-        for text in split_names(self.grid_sizes):
-            # Python reads no integer of 5,000 digits.
-            if not text.isdecimal() or len(text) > 9:
-                return []
-            sizes.append(int(text))
-        return sizes
+        """The grid sizes.
+
+        Raises:
+            ConfigError: If they are not integers.
+        """
+        try:
+            return [int(text) for text in split_names(self.grid_sizes)]
+        except ValueError as error:
+            rule = "must be positive integers, separated by commas"
+            raise ConfigError("grid_sizes", rule, self.grid_sizes) from error
 
     def is_reached(self, score: float | None) -> bool:
         """Checks a score against the target; None is a diverged training.
@@ -229,7 +224,7 @@ class Case:
         """Finds the first number of bumps to try, the largest, the least."""
         cells = self.grid_size**2
         least = 1
-        largest = self.settings.max_bumps or 4 * cells
+        largest = 4 * cells
         if self.kind == STRIPED:
             is_id = make_dataset(self.make_config(0)).splits.is_id
             least = 0

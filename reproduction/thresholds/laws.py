@@ -36,8 +36,6 @@ def plot_thresholds(searches: pd.DataFrame) -> Plot:
     Args:
         searches: Rows of `thresholds.csv` of one criterion.
     """
-    from matplotlib.ticker import LogLocator
-
     from tfcomp.figures import curve_plots, exhibits
 
     figure = exhibits.make_figure((5.6, 4.2), layout="constrained")
@@ -46,44 +44,43 @@ def plot_thresholds(searches: pd.DataFrame) -> Plot:
         style = curve_plots.get_line_style(index)
         color = style["color"]
         marker = style["marker"]
-        for is_reached, own in rows.groupby(rows["reached"].astype(bool)):
+        is_reached = rows["reached"].astype(bool)
+        for shape, fill, own in (
+            ("^", "none", rows[~is_reached]),
+            (marker, "full", rows[is_reached]),
+        ):
             axes.plot(
                 own["grid_size"],
                 own["num_examples"],
-                marker if is_reached else "^",
+                shape,
                 color=color,
                 alpha=0.4,
                 markersize=4,
-                fillstyle="full" if is_reached else "none",
+                fillstyle=fill,
             )
         means, law = fit_law(rows)
         words = str(kind).replace("_", " ")
+        sizes = np.array([mean.size for mean in means])
+        counts = [mean.mean for mean in means]
+        (points,) = axes.plot(sizes, counts, marker, color=color, markersize=7)
         if law is not None:
             words += f": {law.describe()}"
-        sizes = np.array([mean.size for mean in means])
-        counts = np.array([mean.mean for mean in means])
-        axes.plot(sizes, counts, marker, color=color, markersize=7, label=words)
-        if law is not None:
             line = law.constant * sizes**law.slope
             axes.plot(sizes, line, color=color)
+        points.set_label(words)
 
     # Slopes to compare with, from the smallest search.
     sizes = np.sort(searches["grid_size"].unique())
-    start = 0.6 * searches["num_examples"].min()
-    for words, exponent in {"linear, N": 1, "cubic, N³": 3}.items():
-        guide = start * (sizes / sizes[0]) ** exponent
-        dashes = ":" if exponent == 1 else "--"
-        axes.plot(sizes, guide, dashes, color="0.45", label=words)
+    start = searches["num_examples"].min() / 1.5  # the lower end of the axis
+    linear = start * sizes / sizes[0]
+    cubic = start * (sizes / sizes[0]) ** 3
+    axes.plot(sizes, linear, ":", color="0.45", label="linear, N")
+    axes.plot(sizes, cubic, "--", color="0.45", label="cubic, N³")
 
-    axes.set(
-        xscale="log",
-        xlabel="grid size N (px)",
-        yscale="log",
-        ylabel="training examples needed",
-    )
-    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set(xlabel="grid size N (px)", ylabel="training examples needed")
+    curve_plots.set_log_scale(axes, searches["num_examples"])
+    axes.set_xscale("log")
+    axes.set_xticks(sizes, map(str, sizes))
     axes.minorticks_off()
     curve_plots.finish_axes(axes)
     return exhibits.finish_figure(figure, "", lambda: searches)
