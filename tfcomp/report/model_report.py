@@ -369,7 +369,7 @@ class ModelReport:
         return Explorer(list(map(_find_analysis, (self, *others))))
 
     def write_report(
-        self, folder: str | Path, sections: Sequence[str] = ()
+        self, folder: str | Path, sections: str | Sequence[str] = ()
     ) -> Path:
         """Writes the report of this model alone; returns its page.
 
@@ -672,7 +672,7 @@ def make_config(
 def write_report(
     models: Sequence[ModelReport | str | Path],
     folder: str | Path,
-    sections: Sequence[str] = (),
+    sections: str | Sequence[str] = (),
 ) -> Path:
     """Writes one report that compares models and finished runs.
 
