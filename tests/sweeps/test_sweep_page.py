@@ -155,6 +155,8 @@ def test_page(trials: list[Trial], tmp_path: Path) -> None:
         ((0.01, 0.5), (None, None), ["1 of 2"]),
         ((0.01, 0.5), (0.01, 0.5), ["2 of 2", "(a; b)"]),
         ((0.01, 0.5), (0.01, None), ["that have one", "(a)"]),
+        ((0.01, 0.9), (0.01, 0.2), ["1 of these fails", "0.5): a;"]),
+        ((0.01, 0.9), (0.01, 0.8), ["all fail", "0.5): a, b;"]),
         ((0.01, 0.5), None, ["0.5"]),
         ((0.2, 0.5), None, ["no test"]),
     ],
