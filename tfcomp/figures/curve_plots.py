@@ -6,13 +6,14 @@ an interval if there is one. Forest plots have a row for each setting, in which
 its scores lie along x, and a panel for each score.
 """
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
@@ -20,6 +21,9 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from tfcomp.figures import exhibits
 from tfcomp.figures.exhibits import Plot
 from tfcomp.metrics.registry import label_number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
 # first; their yellow is too faint for a line. Users' `axes.prop_cycle` takes
@@ -67,6 +71,8 @@ def join_curves(
         A row for each point, with NaN for numbers that are not finite. Columns
         of ends that have no number are left out.
     """
+    import pandas as pd  # here: training needs none
+
     joined = pd.concat(curves)
     named = joined.rename_axis(["panel", "line", x])
     table = named.reset_index()
@@ -465,6 +471,8 @@ def draw_forest(
         log: The panels with logarithmic axes.
         mean: The name of the means in the legend.
     """
+    import pandas as pd  # here: training needs none
+
     types = {
         "value": float,
         "low": float,

@@ -5,6 +5,8 @@ legend and table, and settles the layout. An `Exhibit` is a figure or a table
 with words, which `save_exhibit` writes.
 """
 
+from __future__ import annotations
+
 import functools
 import io
 import math
@@ -15,10 +17,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from matplotlib import rc_context, rcdefaults, rcParams, rcParamsDefault
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -31,6 +32,9 @@ from PIL import Image
 from tfcomp.config.errors import ConfigError
 from tfcomp.figures.fonts import add_fonts, embed_outlines
 from tfcomp.storage.files import write_bytes, write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DPI = 100  # pixels per inch of arrays
 FILE_DPI = 150  # and of files
@@ -333,6 +337,8 @@ def melt(
         names: The column of the arrays' names, then of each axis.
         value: The column of the numbers.
     """
+    import pandas as pd  # here: training needs none
+
     tables = []
     for key, content in arrays.items():
         array = np.asarray(content)
