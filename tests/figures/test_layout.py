@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from fontTools import subset
+from fontTools.ttLib import TTFont
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -52,6 +54,56 @@ def test_files_repeat_and_have_fonts_that_journals_take() -> None:
     assert width == 50 * figure.get_figwidth()
     assert height == pytest.approx(50 * figure.get_figheight(), abs=1)
     assert channels == 4
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        {},
+        {"figure.autolayout": True},
+        {"figure.constrained_layout.use": True},
+    ],
+)
+def test_a_finished_figure_is_drawn_once(
+    style: dict,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = []
+    draw = Figure.draw
+
+    def count(figure: Figure, renderer: object) -> None:
+        drawn.append(renderer)
+        draw(figure, renderer)
+
+    with rc_context(style):
+        figure = draw_line()
+        place = figure.axes[0].get_position().bounds
+        monkeypatch.setattr(Figure, "draw", count)
+        exhibits.figure_to_png(figure)
+        exhibits.figure_to_pdf(figure)
+
+    assert len(drawn) == 2
+    assert figure.axes[0].get_position().bounds == place
+
+
+def test_fonts_in_files_have_no_rules_for_shaping(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    full = subset.Options
+    dropped = []
+
+    def load(path: str, options: subset.Options) -> TTFont:
+        dropped.append(options.drop_tables)
+        return load_font(path, options)
+
+    load_font = subset.load_font
+    monkeypatch.setattr(subset, "load_font", load)
+    figure = draw_line()
+
+    exhibits.figure_to_pdf(figure)
+
+    assert {"GPOS", "GSUB"} <= set(dropped[0])
+    assert subset.Options is full
 
 
 def test_dollars_in_names_are_no_mathematics(tmp_path: Path) -> None:

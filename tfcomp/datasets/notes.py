@@ -113,15 +113,34 @@ def _describe_values(factor: Factor, kind: str) -> str:
 
 def format_factors(dataset: Dataset) -> str:
     """Formats the table of `list_factors`; of many factors, the ends."""
-    import pandas as pd
+    rows = list_factors(dataset)
+    names = []
+    for name in rows[0]:
+        if any(row[name] for row in rows):
+            names.append(name)
+    lines = []
+    for row in rows:
+        lines.append([row[name] for name in names])
+    if len(lines) > MAX_ROWS:
+        num_ends = MAX_ROWS // 2
+        first = lines[:num_ends]
+        last = lines[-num_ends:]
+        gap = ["..."] * len(names)
+        lines = [*first, gap, *last]
+    return _align_columns([names, *lines])
 
-    table = pd.DataFrame(list_factors(dataset))
-    is_used = (table != "").any()
-    table = table.loc[:, is_used]
-    for name, cells in table.items():
-        table[name] = cells.str.ljust(cells.str.len().max())
-    text = table.to_string(index=False, justify="left", max_rows=MAX_ROWS)
-    return re.sub(" +$", "", text, flags=re.MULTILINE)
+
+def _align_columns(lines: list[list[str]]) -> str:
+    """Formats the cells of lines as columns, with a space between."""
+    columns = []
+    for cells in zip(*lines, strict=True):
+        width = max(map(len, cells))
+        columns.append([cell.ljust(width) for cell in cells])
+    texts = []
+    for padded in zip(*columns, strict=True):
+        text = " ".join(padded)
+        texts.append(text.rstrip())
+    return "\n".join(texts)
 
 
 def describe_factors(dataset: Dataset) -> str:

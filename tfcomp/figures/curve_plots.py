@@ -6,15 +6,16 @@ an interval if there is one. Forest plots have a row for each setting, in which
 its scores lie along x, and a panel for each score.
 """
 
+from __future__ import annotations
+
 import math
 import re
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import (
@@ -27,6 +28,9 @@ from matplotlib.ticker import (
 from tfcomp.figures import exhibits
 from tfcomp.figures.exhibits import Plot
 from tfcomp.metrics.registry import label_number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
 # first; their yellow is too faint for a line. Users' `axes.prop_cycle` takes
@@ -78,6 +82,8 @@ def join_curves(
         A row for each point, with NaN for numbers that are not finite. Columns
         of ends that have no number are left out.
     """
+    import pandas as pd  # here: training needs none
+
     joined = pd.concat(curves)
     named = joined.rename_axis(["panel", "line", x])
     table = named.reset_index()
@@ -615,6 +621,8 @@ def draw_forest(
         log: The panels with logarithmic axes.
         mean: The name of the means in the legend.
     """
+    import pandas as pd  # here: training needs none
+
     types = {
         "value": float,
         "low": float,

@@ -5,6 +5,8 @@ legend and table, and settles the layout. An `Exhibit` is a figure or a table
 with words, which `save_exhibit` writes.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import io
@@ -17,10 +19,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from matplotlib import (
     font_manager,
     rc_context,
@@ -38,6 +39,9 @@ from PIL import Image
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.storage.files import write_bytes, write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DPI = 100  # pixels per inch of arrays
 FILE_DPI = 150  # and of files
@@ -373,6 +377,8 @@ def melt(
         names: The column of the arrays' names, then of each axis.
         value: The column of the numbers.
     """
+    import pandas as pd  # here: training needs none
+
     tables = []
     for key, content in arrays.items():
         array = np.asarray(content)

@@ -4,14 +4,15 @@ Maps have x to the right and y upwards, and cell `(i, j)` of the grid at x = i,
 y = j.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, XAxis
 from matplotlib.collections import LineCollection
@@ -25,6 +26,9 @@ from tfcomp.figures import exhibits
 from tfcomp.figures.curve_plots import OUTLINE_COLOR, OUTLINE_LABEL, SLANTED
 from tfcomp.figures.exhibits import Plot, melt
 from tfcomp.figures.image_files import tile_images
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_VALUE_COLOR = "0.65"
 MAX_COLUMNS = 4
@@ -104,6 +108,8 @@ def draw_maps(
 
 def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
     """Returns a row for each cell: values of the factors, number, held out."""
+    import pandas as pd  # here: training needs none
+
     tables = []
     for name, grid_map in maps.items():
         names = []

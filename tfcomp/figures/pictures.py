@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
@@ -174,6 +173,8 @@ def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
         dataset: The data.
         evaluation: Outputs at all combinations.
     """
+    import pandas as pd  # here: other pictures need none
+
     splits = dataset.splits
     error = compute_mse(
         dataset,

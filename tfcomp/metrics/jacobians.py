@@ -209,6 +209,8 @@ def _flatten(values: tf.Tensor) -> tf.Tensor:
     """Reshapes activations [n, ...] to [n, units]."""
     units = values.shape[1:].num_elements()
     # Named where it is known, so that the Jacobian's shape stays static.
+    if units:
+        return tf.reshape(values, [-1, units])
     if units is None:  # not -1, which an empty batch leaves open
         sizes = tf.shape(values)
         units = tf.reduce_prod(sizes[1:])

@@ -47,6 +47,7 @@ from tfcomp.metrics.superposition import (
 from tfcomp.models.encodings import FactorIndex
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import (
+    BATCH_SIZE,
     StageFn,
     choose_batch_size,
     evaluate_in_batches,
@@ -525,9 +526,8 @@ def predict_superposed_inputs(
     if isinstance(code, FactorIndex) or size > MAX_SIZE:
         return None
 
-    encoder = make_stage_model(model, ["code"])
-    activations = encoder.predict(splits.grid, verbose=0)
-    codes = activations["code"]  # [n, code]
+    encoder = keras.Model(model.inputs, code.output)
+    codes = _call_in_parts(encoder, splits.grid)  # [n, code]
     nothing = np.full_like(codes[0], np.nan)
     images = []
     for column in splits.grid.T:
@@ -542,7 +542,25 @@ def predict_superposed_inputs(
             means.append(mean)
 
         mean_codes = np.stack(means)
-        superposed = decoder.predict(mean_codes, verbose=0)
+        superposed = _call_in_parts(decoder, mean_codes)
         places = places[splits.is_ood]
         images.append(superposed[places])
     return np.stack(images, axis=1)
+
+
+def _call_in_parts(model: keras.Model, inputs: Array) -> Array:
+    """Calls a model, part by part; `predict` takes longer to be traced.
+
+    Args:
+        model: A model with one input and one output.
+        inputs: Its inputs, [n, ...].
+
+    Returns:
+        Its outputs, [n, ...].
+    """
+    outputs = []
+    for start in range(0, len(inputs), BATCH_SIZE):
+        end = start + BATCH_SIZE
+        part = model(inputs[start:end])
+        outputs.append(np.asarray(part))
+    return np.concatenate(outputs)
