@@ -21,7 +21,10 @@ def browser() -> Iterator[Any]:
     # As root there is no sandbox to be had.
     options = [] if os.geteuid() else ["--no-sandbox"]
     with playwright.sync_playwright() as found:
-        chromium = found.chromium.launch(executable_path=paths[0], args=options)
+        chromium = found.chromium.launch(
+            executable_path=paths[0],
+            args=options,
+        )
         yield chromium
         chromium.close()
 
