@@ -41,10 +41,14 @@ def test_curves_have_gaps_and_a_held_out_interval() -> None:
 
 
 @pytest.mark.parametrize("lowest, start", [(0.97, 0.0), (-0.5, None)])
-def test_errors_begin_at_0(lowest: float, start: float | None) -> None:
+def test_errors_begin_at_0(lowest, start) -> None:
     table = pd.DataFrame({"a": [lowest, 0.982]})
 
-    figure = curve_plots.draw_curves(table, xlabel="x", ylabel="y")
+    figure = curve_plots.draw_curves(
+        table,
+        xlabel="x",
+        ylabel="y",
+    )
 
     bottom, top = figure.axes[0].get_ylim()
     assert bottom == start or (start is None and bottom < lowest)
@@ -71,7 +75,11 @@ def test_numbers_up_to_0_have_no_logarithm() -> None:
 
 def test_wide_intervals_are_cut_and_seeds_are_lines() -> None:
     mean = pd.DataFrame(
-        {"mean": [1.0, 0.0], "low": [0.9, -12.0], "high": [1.1, 1.0]},
+        {
+            "mean": [1.0, 0.0],
+            "low": [0.9, -12.0],
+            "high": [1.1, 1.0],
+        },
         index=["code", "image"],
     )
     numbers = pd.DataFrame(
@@ -81,7 +89,11 @@ def test_wide_intervals_are_cut_and_seeds_are_lines() -> None:
     points = curve_plots.join_curves({("", "all"): mean}, "stage")
     seeds = curve_plots.list_seeds(numbers, "", "all", "stage")
 
-    figure = curve_plots.draw_stage_panels(points, ylabel="R²", seeds=seeds)
+    figure = curve_plots.draw_stage_panels(
+        points,
+        ylabel="R²",
+        seeds=seeds,
+    )
 
     (axes,) = figure.axes
     low, high = axes.get_ylim()

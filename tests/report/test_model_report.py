@@ -186,7 +186,7 @@ def test_samples_errors_and_layers_are_plotted(shapes) -> None:
     assert shapes.plot_layers().axes
 
 
-def test_figures_of_a_column_have_four_samples(run: ModelReport) -> None:
+def test_figures_of_a_column_have_four_samples(run) -> None:
     page = run.plot_samples("id")
     column = run.plot_samples("id", width="column")
 
@@ -197,10 +197,14 @@ def test_figures_of_a_column_have_four_samples(run: ModelReport) -> None:
 
 
 @pytest.mark.parametrize("share, least", [(1.0, 0.0), (0.01, 0.9)])
-def test_colors_of_errors_begin_at_0(share: float, least: float) -> None:
+def test_colors_of_errors_begin_at_0(share, least) -> None:
     places = CLASSES[:, 1:]
     rows = CLASSES[:, 0] == 0
-    table = tfcomp.FactorTable(IMAGES[rows], places[rows], names=["x", "y"])
+    table = tfcomp.FactorTable(
+        IMAGES[rows],
+        places[rows],
+        names=["x", "y"],
+    )
     model = tfcomp.evaluate(lambda f: share * table.draw(f), table, "x:2,y:2")
 
     figure = model.plot_error()
