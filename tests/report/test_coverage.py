@@ -300,6 +300,7 @@ def write(path: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("no_pdf")
 def test_command_of_embeddings(tmp_path, capsys) -> None:
     path = write(tmp_path / "own.npz")
     output = tmp_path / "out"

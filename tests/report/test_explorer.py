@@ -316,13 +316,16 @@ def test_maps_have_y_where_images_have_it(
 
 
 def test_further_factors_runs_and_epochs(page) -> None:
-    first = list_combinations(page)[0]["factors"]
+    combinations = list_combinations(page)
+    first = combinations[0]["factors"]
     select(page, 0, 0)
     sliders = page.locator("#explorer input[type=range]")
     assert sliders.count() == 2
     sliders.nth(0).focus()
     page.keyboard.press("End")
-    assert len(selected(page)["factors"].items() - first.items()) == 1
+    factors = selected(page)["factors"]
+    changed = factors.items() - first.items()
+    assert len(changed) == 1
 
     select(page, 0, 5)
     sliders.nth(1).focus()

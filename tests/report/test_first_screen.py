@@ -104,6 +104,7 @@ def test_a_run_that_cannot_be_written(series, capsys) -> None:
     assert "event files" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_pdf")
 def test_controls_draw_nothing_new(tmp_path) -> None:
     flags = "--flagfile=smoke.flags --grid_size=8 --region=square:3-4"
     dataset = make_dataset(parse_config([*flags.split(), "--train_all"]))

@@ -237,6 +237,7 @@ def list_answers(models: list) -> list[tfcomp.Exhibit]:
     ]
 
 
+@pytest.mark.usefixtures("no_pdf")
 def test_a_page_with_a_section_of_a_user(tmp_path) -> None:
     """Names of levels, which name curves, are not names of files."""
     images = np.random.default_rng(0).random((24, 4, 4)).astype("f4")

@@ -102,7 +102,8 @@ def test_rows_are_those_of_the_table(embedded) -> None:
     assert held_out["x"].min() == 10
 
 
-def test_a_page_of_embeddings(embedded, tmp_path) -> None:
+def test_a_page_of_embeddings(embedded, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
     page = path.read_text("utf-8")
