@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
-from matplotlib import font_manager, get_data_path
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 
 from tfcomp.figures import exhibits
@@ -46,14 +46,14 @@ def write_font(path: Path, letters: str) -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A font with two letters, beside the default one alone."""
+    """A font with two letters, beside the default one and that of boxes."""
     manager = font_manager.fontManager
-    default = f"{get_data_path()}/fonts/ttf/DejaVuSans"
-    shipped = []
+    default = []
     for entry in manager.ttflist:
-        if str(entry.fname).startswith(default):
-            shipped.append(entry)
-    monkeypatch.setattr(manager, "ttflist", shipped)
+        file = Path(entry.fname).name
+        if file.startswith(("DejaVuSans", "LastResort")):
+            default.append(entry)
+    monkeypatch.setattr(manager, "ttflist", default)
     exhibits.find_family.cache_clear()
     exhibits.say_boxes.cache_clear()
     write_font(tmp_path / "letters.ttf", "形状")
