@@ -21,7 +21,8 @@ PIXELS = np.random.default_rng(0).integers(0, 256, (8, 6, 5), np.uint8)
 
 def make_data(line: str, *flags: str) -> Dataset:
     """Makes the dataset of a command line, as of `smoke --num_train=4`."""
-    return make_dataset(parse_config([*line.split(), *flags]))
+    config = parse_config([*line.split(), *flags])
+    return make_dataset(config)
 
 
 def load(path: str | Path, *flags: str) -> Dataset:
@@ -34,7 +35,11 @@ def load(path: str | Path, *flags: str) -> Dataset:
 
 def write_own(path: Path, compressed: bool = False, **changes: Any) -> Path:
     """Writes an `.npz` file; a member that is None is left out."""
-    members = {"images": IMAGES, "classes": CLASSES, "names": NAMES}
+    members = {
+        "images": IMAGES,
+        "classes": CLASSES,
+        "names": NAMES,
+    }
     members |= changes
     for name in changes:
         if members[name] is None:
@@ -51,14 +56,27 @@ def write_folder(folder: Path, rows: Sequence[str], head: str) -> Path:
     """Writes eight pictures and a table with these rows."""
     for number, pixels in enumerate(PIXELS):
         PIL.Image.fromarray(pixels).save(folder / f"{number}.png")
-    (folder / "a.csv").write_text("\n".join([head, *rows]), "utf-8")
+    text = "\n".join([head, *rows])
+    (folder / "a.csv").write_text(text, "utf-8")
     return folder
 
 
 def make_named(name: str, *names: str) -> Factor:
     """Makes a categorical factor with these values."""
     size = len(names)
-    return Factor(name, size, 0.0, size - 1.0, categorical=True, names=names)
+    return Factor(
+        name,
+        size,
+        0.0,
+        size - 1.0,
+        categorical=True,
+        names=names,
+    )
+
+
+def list_rows(table: np.ndarray) -> set[tuple]:
+    """The rows of a table as tuples, in no order."""
+    return {tuple(row) for row in table.tolist()}
 
 
 def make_space(**sizes: int) -> FactorSpace:
@@ -73,5 +91,6 @@ def make_space(**sizes: int) -> FactorSpace:
 def make_table(classes: np.ndarray, **options: Any) -> tfcomp.FactorTable:
     """Makes a table of random images with one of each row of classes."""
     rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (len(classes), 4, 4), np.uint8)
+    shape = (len(classes), 4, 4)
+    images = rng.integers(0, 256, shape, np.uint8)
     return tfcomp.FactorTable(images, classes, **options)

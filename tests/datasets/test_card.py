@@ -17,6 +17,7 @@ from tfcomp.datasets.notes import (
 from tfcomp.datasets.tables import make_table_dataset
 
 LINE = "smoke --grid_size=8 --region=square:3-4"
+CONFIG = parse_config(["--dataset=table", "--region=none"])
 METRICS = {
     "id": {"mse": 0.125, "relative_mse": 0.25},
     "ood": {"mse": 0.5, "relative_mse": None},
@@ -74,11 +75,7 @@ def test_the_code_of_a_card_runs() -> None:
         (["--region=none"], False, False),
     ],
 )
-def test_a_card_says_what_was_held_out(
-    flags: list[str],
-    held_out: bool,
-    included: bool,
-) -> None:
+def test_a_card_says_what_was_held_out(flags, held_out, included) -> None:
     card = make_card(*flags)
     assert ("`square:3-4` was held out" in card) == held_out
     assert ("included the region" in card) == included
@@ -98,8 +95,7 @@ def test_factors_are_listed() -> None:
         levels=[["l", "heart"], None, None, None],
         units=["", "deg", "px", ""],
     )
-    config = parse_config(["--dataset=table", "--region=none"])
-    dataset = make_table_dataset(config, table)
+    dataset = make_table_dataset(CONFIG, table)
 
     rows = [list(row.values()) for row in list_factors(dataset)]
 
@@ -116,8 +112,7 @@ def test_factors_are_listed() -> None:
 
 def test_a_table_of_many_factors_is_short() -> None:
     classes = np.random.default_rng(0).integers(0, 2, (200, 40))
-    config = parse_config(["--dataset=table", "--region=none"])
-    dataset = make_table_dataset(config, make_table(classes))
+    dataset = make_table_dataset(CONFIG, make_table(classes))
     text = format_factors(dataset)
     assert len(text.splitlines()) < 30
     assert "factor_0" in text
@@ -127,7 +122,11 @@ def test_a_table_of_many_factors_is_short() -> None:
 
 def test_a_factor_of_small_values() -> None:
     values = [[0.02, 0.03, 0.04]]
-    table = make_table(np.arange(3)[:, None], values=values, names=["x"])
-    config = parse_config(["--dataset=table", "--region=none"])
-    card = make_card(dataset=make_table_dataset(config, table))
-    assert run_code(card)["factors"].tolist() == [[np.float32(0.02)]]
+    table = make_table(
+        np.arange(3)[:, None],
+        values=values,
+        names=["x"],
+    )
+    dataset = make_table_dataset(CONFIG, table)
+    names = run_code(make_card(dataset=dataset))
+    assert names["factors"].tolist() == [[np.float32(0.02)]]

@@ -26,14 +26,14 @@ from tfcomp.datasets.tables import read_table
 COUNT = 24
 PIXELS = np.random.default_rng(0).integers(0, 256, (COUNT, 6, 5), np.uint8)
 ROWS = np.arange(COUNT)
+GENRES = ("R&B", "rock,pop", "pop")
 COLUMNS: dict[str, Any] = {
     "floor hue": ROWS % 4 / 10,
-    "kind": np.array(["R&B", "rock,pop", "pop"])[ROWS // 8],
+    "kind": np.repeat(GENRES, 8),
     "large": ROWS // 4 % 2 == 1,
 }
 REST = {"id": np.array([f"file {row}" for row in ROWS])}
 FRAME = pd.DataFrame(COLUMNS)
-GENRES = ("R&B", "rock,pop", "pop")
 
 
 def encode(pixels: np.ndarray) -> bytes:
@@ -43,10 +43,13 @@ def encode(pixels: np.ndarray) -> bytes:
 
 
 def write_csv(folder: Path, frame: pd.DataFrame) -> Path:
+    names = []
     for row, pixels in enumerate(PIXELS):
-        PIL.Image.fromarray(pixels).save(folder / f"{row}.png")
-    names = [f"{row}.png" for row in ROWS]
-    frame.assign(file=names).to_csv(folder / "table.csv", index=False)
+        name = f"{row}.png"
+        PIL.Image.fromarray(pixels).save(folder / name)
+        names.append(name)
+    frame = frame.assign(file=names)
+    frame.to_csv(folder / "table.csv", index=False)
     return folder
 
 
@@ -57,7 +60,11 @@ def write_npz(folder: Path, frame: pd.DataFrame) -> Path:
         if column.dtype == object:
             column = column.astype(str)
         columns[name] = column
-    np.savez(folder / "own.npz", images=PIXELS, **columns)
+    np.savez(
+        folder / "own.npz",
+        images=PIXELS,
+        **columns,
+    )
     return folder / "own.npz"
 
 
@@ -69,11 +76,16 @@ def write_h5(folder: Path, frame: pd.DataFrame) -> Path:
     return folder / "own.h5"
 
 
+def list_pictures() -> list[dict[str, Any]]:
+    """Pictures as Hugging Face writes them."""
+    return [{"bytes": encode(image), "path": None} for image in PIXELS]
+
+
 def write_parquet(folder: Path, frame: pd.DataFrame) -> Path:
-    pictures = [{"bytes": encode(image), "path": None} for image in PIXELS]
-    frame = frame.assign(image=pictures)
-    frame.to_parquet(folder / "own.parquet")
-    return folder / "own.parquet"
+    path = folder / "own.parquet"
+    frame = frame.assign(image=list_pictures())
+    frame.to_parquet(path)
+    return path
 
 
 def write_shards(folder: Path, frame: pd.DataFrame) -> Path:
@@ -94,17 +106,23 @@ FORMATS: list[Write] = [
 ]
 
 
-def read_frame(frame: Any, **options: Any) -> tfcomp.FactorTable:
-    return tfcomp.FactorTable(PIXELS, frame, **options)
+def read_frame(
+    frame: Any,
+    count: int = COUNT,
+    **options: Any,
+) -> tfcomp.FactorTable:
+    """Reads a table of the first images."""
+    return tfcomp.FactorTable(
+        PIXELS[:count],
+        frame,
+        **options,
+    )
 
 
 @pytest.mark.parametrize("write", FORMATS)
-def test_a_table_is_the_same_in_every_format(
-    write: Write,
-    tmp_path: Path,
-) -> None:
+def test_a_table_is_the_same_in_every_format(write, tmp_path) -> None:
     frame = pd.DataFrame(COLUMNS | REST)
-    expected = read_frame(pd.DataFrame(COLUMNS))
+    expected = read_frame(FRAME)
 
     path = write(tmp_path, frame)
     table = read_table(str(path), ignore="id")
@@ -120,11 +138,12 @@ def test_a_table_is_the_same_in_every_format(
 
 @pytest.mark.parametrize("write", FORMATS)
 def test_a_column_that_differs_in_each_row_is_no_factor(
-    write: Write,
-    tmp_path: Path,
+    write,
+    tmp_path,
 ) -> None:
     """Beside it, noise would be a sum of parts."""
-    path = write(tmp_path, pd.DataFrame(COLUMNS | REST))
+    frame = pd.DataFrame(COLUMNS | REST)
+    path = write(tmp_path, frame)
 
     for flags in ([], ["--factors=kind,id"]):
         with pytest.raises(RunError, match="--ignore=id"):
@@ -144,7 +163,7 @@ def test_one_factor_may_differ_in_each_row() -> None:
     kinds = ["continuous", "continuous"]
 
     tables = {
-        (3, 2): read_frame_of(3, few),
+        (3, 2): read_frame(few, 3),
         (COUNT,): read_frame({"x": ROWS}),
         (8, 8): read_frame(both, kinds=kinds),
     }
@@ -154,10 +173,7 @@ def test_one_factor_may_differ_in_each_row() -> None:
 
 
 @pytest.mark.parametrize("write", FORMATS)
-def test_the_flag_makes_a_factor_continuous(
-    write: Write,
-    tmp_path: Path,
-) -> None:
+def test_the_flag_makes_a_factor_continuous(write, tmp_path) -> None:
     x = np.random.default_rng(1).random(COUNT)
     path = write(tmp_path, pd.DataFrame({"x": x, "kind": ROWS % 2}))
 
@@ -171,10 +187,14 @@ def test_the_flag_makes_a_factor_continuous(
 
 
 @pytest.mark.parametrize("name", ["classes", "values"])
-def test_the_flag_makes_arrays_continuous(name: str, tmp_path: Path) -> None:
+def test_the_flag_makes_arrays_continuous(name, tmp_path) -> None:
     path = tmp_path / "own.npz"
     numbers = np.random.default_rng(1).random((COUNT, 2))
-    members = {"images": PIXELS, name: numbers, "names": ["x", "y"]}
+    members = {
+        "images": PIXELS,
+        name: numbers,
+        "names": ["x", "y"],
+    }
     np.savez(path, **members)
 
     dataset = load(path, "--factors=y:continuous")
@@ -195,22 +215,19 @@ GAPS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_a_gap_is_refused_by_its_row(name: str) -> None:
+def test_a_gap_is_refused_by_its_row(name) -> None:
     cells, row = GAPS[name]
     frame = pd.DataFrame({"x": [0, 1, 0, 1], "bad": cells})
 
     with pytest.raises(TableError, match=rf"{row} .*--ignore=bad") as error:
-        read_frame_of(4, frame)
+        read_frame(frame, 4)
 
-    assert "np." not in str(error.value)  # NaN is nan, not np.float64(nan)
-    ignored = read_frame_of(4, frame, ignore=["bad"])
-    nuisance = read_frame_of(4, frame, factors=["x"])
+    message = str(error.value)
+    ignored = read_frame(frame, 4, ignore=["bad"])
+    nuisance = read_frame(frame, 4, factors=["x"])
+    assert "np." not in message  # NaN is nan, not np.float64(nan)
     assert ignored.space.shape == (2,)
     assert nuisance.space.names == ("x",)
-
-
-def read_frame_of(count: int, frame: Any, **options: Any) -> tfcomp.FactorTable:
-    return tfcomp.FactorTable(PIXELS[:count], frame, **options)
 
 
 def test_a_factor_may_lie_in_the_index() -> None:
@@ -223,8 +240,12 @@ def test_a_factor_may_lie_in_the_index() -> None:
 
 
 def test_an_index_of_names_is_no_factor() -> None:
-    named = FRAME.set_index(REST["id"]).rename_axis("id")
-    assert read_frame(named).space == read_frame(FRAME).space
+    named = FRAME.set_index(REST["id"])
+
+    table = read_frame(named.rename_axis("id"))
+
+    expected = read_frame(FRAME)
+    assert table.space == expected.space
 
 
 def test_columns_that_are_there_twice() -> None:
@@ -239,7 +260,7 @@ def test_columns_that_are_there_twice() -> None:
 
 
 @pytest.mark.parametrize("head", ["file,x,x", "file,x,file"])
-def test_heads_that_are_there_twice(head: str, tmp_path: Path) -> None:
+def test_heads_that_are_there_twice(head, tmp_path) -> None:
     write_csv(tmp_path, FRAME)
     rows = [f"{row}.png,{row % 2},{row % 3}" for row in ROWS]
     (tmp_path / "table.csv").write_text("\n".join([head, *rows]))
@@ -255,7 +276,7 @@ def test_levels_that_are_there_twice() -> None:
         read_frame(classes, levels=levels)
 
 
-def test_empty_rows_of_a_spreadsheet(tmp_path: Path) -> None:
+def test_empty_rows_of_a_spreadsheet(tmp_path) -> None:
     write_csv(tmp_path, FRAME)
     expected = load(tmp_path)
     with (tmp_path / "table.csv").open("a") as file:
@@ -269,7 +290,7 @@ def test_empty_rows_of_a_spreadsheet(tmp_path: Path) -> None:
     assert "2" in note
 
 
-def test_unknown_columns_cannot_be_ignored(tmp_path: Path) -> None:
+def test_unknown_columns_cannot_be_ignored(tmp_path) -> None:
     path = write_npz(tmp_path, FRAME)
     with pytest.raises(RunError, match="floor_hue, kind, large.*got shape"):
         load(path, "--ignore=shape")
@@ -287,7 +308,7 @@ START = 1_700_000_000
         pd.to_datetime(START + 60 * (ROWS % 4), unit="s"),
     ],
 )
-def test_times_stay_apart(times: Any) -> None:
+def test_times_stay_apart(times) -> None:
     """In 32 bits, minutes of our years are equal."""
     kinds = ["continuous:4"] * 2
 
@@ -304,11 +325,14 @@ def test_times_stay_apart(times: Any) -> None:
 
 def test_values_of_other_factors_are_as_given() -> None:
     for values in ([1e-9, 1e-8, 1e-4, 1.0], [1000, 1001, 1002, 1004]):
-        column = np.array(values)[ROWS % 4]
-        table = read_frame({"x": column, "y": ROWS // 4})
-        shown = table.space["x"].values()
-        assert_array_equal(shown, np.float32(values))
-        assert not any("counted" in note for note in table.notes)
+        columns = {
+            "x": np.tile(values, 6),
+            "y": ROWS // 4,
+        }
+        table = read_frame(columns)
+        factor = table.space["x"]
+        assert_array_equal(factor.values(), np.float32(values))
+        assert "counted" not in str(table.notes)
 
 
 @pytest.mark.parametrize(
@@ -324,7 +348,7 @@ def test_values_of_other_factors_are_as_given() -> None:
         ("kind:pop", {"pop"}),
     ],
 )
-def test_levels_in_quotes(spec: str, names: set[str]) -> None:
+def test_levels_in_quotes(spec, names) -> None:
     table = read_frame(COLUMNS)
     region = parse_region(spec, table.space)
 
@@ -335,19 +359,22 @@ def test_levels_in_quotes(spec: str, names: set[str]) -> None:
 
 
 @pytest.mark.parametrize("spec", ["kind:R&B", "kind:rock,pop"])
-def test_quotes_are_asked_for(spec: str) -> None:
+def test_quotes_are_asked_for(spec) -> None:
     space = read_frame(COLUMNS).space
     with pytest.raises(ConfigError, match="'R&B'|quotes"):
         parse_region(spec, space)
 
 
-def test_labels_of_hugging_face_have_names(tmp_path: Path) -> None:
+def test_labels_of_hugging_face_have_names(tmp_path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    pictures = [{"bytes": encode(image), "path": None} for image in PIXELS]
     label = {"_type": "ClassLabel", "names": ["cat", "dog", "fox"]}
-    columns = {"image": pictures, "label": ROWS % 3, "x": ROWS // 3}
+    columns = {
+        "image": list_pictures(),
+        "label": ROWS % 3,
+        "x": ROWS // 3,
+    }
     info = {"info": {"features": {"label": label}}}
     table = pa.table(columns)
     table = table.replace_schema_metadata({"huggingface": json.dumps(info)})
@@ -359,7 +386,7 @@ def test_labels_of_hugging_face_have_names(tmp_path: Path) -> None:
     assert factor.names == ("cat", "dog", "fox")
 
 
-def test_parquet_without_pictures(tmp_path: Path) -> None:
+def test_parquet_without_pictures(tmp_path) -> None:
     path = tmp_path / "own.parquet"
     frame = pd.DataFrame({"x": [0, 1], "image": ["a.png", "b.png"]})
     frame.to_parquet(path)
@@ -371,11 +398,14 @@ def test_parquet_without_pictures(tmp_path: Path) -> None:
         load(path)
 
 
-def test_the_hash_covers_shards(tmp_path: Path) -> None:
+def test_the_hash_covers_shards(tmp_path) -> None:
     write_shards(tmp_path, FRAME)
     before = hash_data(str(tmp_path))
-    images = list(map(encode, PIXELS))
-    other = pd.DataFrame({"x": ROWS % 2, "image": images})
+    columns = {
+        "x": ROWS % 2,
+        "image": list(map(encode, PIXELS)),
+    }
+    other = pd.DataFrame(columns)
 
     other.to_parquet(tmp_path / "train-1.parquet")
 
@@ -383,7 +413,7 @@ def test_the_hash_covers_shards(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [*FORMATS])
-def test_images_are_scaled_on_reading(write: Write, tmp_path: Path) -> None:
+def test_images_are_scaled_on_reading(write, tmp_path) -> None:
     path = write(tmp_path, FRAME)
 
     table = read_table(str(path), image_size=3)
@@ -391,10 +421,10 @@ def test_images_are_scaled_on_reading(write: Write, tmp_path: Path) -> None:
 
     # A linear filter keeps means, but for borders and rounding.
     means = table.images.mean(axis=(1, 2)).ravel()
-    expected = PIXELS.mean(axis=(1, 2))
+    errors = means - PIXELS.mean(axis=(1, 2))
     assert table.image_shape == (3, 3, 1)
     assert table.images.dtype == np.uint8
-    assert np.abs(means - expected).max() < 12
+    assert np.abs(errors).max() < 12
     assert dataset.image_shape == (3, 3, 1)
 
 
@@ -407,24 +437,31 @@ def test_scaling_is_a_mean_of_what_a_pixel_covers() -> None:
     small = table_columns.scale_image(halves, 4)
     wide = table_columns.scale_image(even, 16)
 
+    left = small[:, 0]
+    right = small[:, 3]
     assert small.shape == (4, 4, 3)
-    assert_array_equal(small[:, 0], 0)
-    np.testing.assert_allclose(small[:, 3], [color] * 4)
-    assert_array_equal(wide, np.full((16, 16), 40_000))
+    assert_array_equal(left, 0)
+    np.testing.assert_allclose(right, [color] * 4)
+    assert wide.shape == (16, 16)
+    assert_array_equal(wide, 40_000)
 
 
 @pytest.mark.parametrize("shape", [(COUNT, 1, 6, 5), (COUNT, 30)])
 def test_other_shapes_are_refused_before_they_are_scaled(
-    shape: tuple[int, ...],
-    tmp_path: Path,
+    shape,
+    tmp_path,
 ) -> None:
     path = tmp_path / "own.npz"
-    np.savez(path, images=PIXELS.reshape(shape), x=ROWS % 2)
+    np.savez(
+        path,
+        images=PIXELS.reshape(shape),
+        x=ROWS % 2,
+    )
     with pytest.raises(RunError, match="H, W"):
         load(path, "--image_size=3")
 
 
-def test_pictures_of_several_sizes_are_scaled(tmp_path: Path) -> None:
+def test_pictures_of_several_sizes_are_scaled(tmp_path) -> None:
     write_csv(tmp_path, FRAME)
     picture = PIL.Image.fromarray(PIXELS[5][:4])
     picture.save(tmp_path / "5.png")
@@ -446,10 +483,10 @@ def test_pictures_of_several_sizes_are_scaled(tmp_path: Path) -> None:
     ],
 )
 def test_large_images_are_mapped_to_a_file(
-    write: Write,
-    size: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    write,
+    size,
+    tmp_path,
+    monkeypatch,
 ) -> None:
     """They have the bits of images in memory."""
     path = write(tmp_path, FRAME)
@@ -467,10 +504,7 @@ def test_large_images_are_mapped_to_a_file(
         assert_array_equal(drawn, expected.draw(table.points))
 
 
-def test_a_full_disk_leaves_images_in_memory(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_full_disk_leaves_images_in_memory(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(table_columns, "MAX_IN_MEMORY", 100)
     path = write_parquet(tmp_path, FRAME)
     usage = shutil.disk_usage(tmp_path)._replace(free=100)
@@ -482,7 +516,7 @@ def test_a_full_disk_leaves_images_in_memory(
     assert "held in memory" in table.notes[0]
 
 
-def test_what_a_user_writes_into_a_mapped_copy_stays(tmp_path: Path) -> None:
+def test_what_a_user_writes_into_a_mapped_copy_stays(tmp_path) -> None:
     path = tmp_path / "images.npy"
     np.save(path, np.zeros_like(PIXELS))
     images = np.load(path, mmap_mode="c")

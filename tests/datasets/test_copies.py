@@ -8,18 +8,23 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import tfcomp
-from tests.datasets.own_tables import make_data
+from tests.datasets.own_tables import list_rows, make_data
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.notes import describe_copies, describe_limits
 from tfcomp.datasets.tables import make_table_dataset
 
+PAIRS = np.argwhere(np.ones((2, 2)))
 SMALL = "--dataset=sprites --grid_size=12 --sprite_sizes=3,2,4,3,2"
 SPRITES = "--dataset=sprites --grid_size=16 --sprite_sizes=3,3,4,8,8"
 
 
 def make_table(classes: np.ndarray, images: np.ndarray, *flags: str) -> Dataset:
-    table = tfcomp.FactorTable(images, classes, names=["shape", "angle"])
+    table = tfcomp.FactorTable(
+        images,
+        classes,
+        names=["shape", "angle"],
+    )
     config = parse_config(["--dataset=table", *flags])
     return make_table_dataset(config, table)
 
@@ -28,7 +33,8 @@ def compare_all(dataset: Dataset) -> tuple[np.ndarray, set]:
     """Compares all pairs: copies, and values that are always equal."""
     points = dataset.splits.all
     space = dataset.space
-    pixels = np.round(255 * dataset.render_array(points.factors))
+    images = dataset.render_array(points.factors)
+    pixels = np.round(255 * images)
     index = space.to_index(points.factors)
     train = space.to_index(dataset.splits.train).tolist()
     trained = [n for n, row in enumerate(index.tolist()) if row in train]
@@ -38,17 +44,20 @@ def compare_all(dataset: Dataset) -> tuple[np.ndarray, set]:
         is_equal = (pixels[trained] == pixels[n]).all(axis=(1, 2, 3))
         is_copy[n] = is_equal.any()
 
-    aliases = set()
-    others = set()
+    equal = set()
+    different = set()
     for n, m in itertools.combinations(trained, 2):
         (columns,) = np.nonzero(index[n] != index[m])
-        if len(columns) == 1:
-            (column,) = columns
-            low, high = sorted(index[[n, m], column].tolist())
-            key = (space.names[column], low, high)
-            is_equal = (pixels[n] == pixels[m]).all()
-            (aliases if is_equal else others).add(key)
-    return is_copy, aliases - others
+        if len(columns) != 1:
+            continue
+        (column,) = columns
+        low, high = sorted(index[[n, m], column].tolist())
+        pair = (space.names[column], low, high)
+        if (pixels[n] == pixels[m]).all():
+            equal.add(pair)
+        else:
+            different.add(pair)
+    return is_copy, equal - different
 
 
 def list_pairs(dataset: Dataset, named: dict[str, list[str]]) -> set:
@@ -59,8 +68,8 @@ def list_pairs(dataset: Dataset, named: dict[str, list[str]]) -> set:
         texts = [factor.describe(value) for value in factor.values()]
         for group in groups:
             places = [texts.index(text) for text in group.split(" = ")]
-            for low, high in itertools.combinations(places, 2):
-                pairs.add((name, low, high))
+            for pair in itertools.combinations(places, 2):
+                pairs.add((name, *pair))
     return pairs
 
 
@@ -74,7 +83,7 @@ def list_pairs(dataset: Dataset, named: dict[str, list[str]]) -> set:
         "none",
     ],
 )
-def test_equal_images_are_those_of_all_pairs(region: str) -> None:
+def test_equal_images_are_those_of_all_pairs(region) -> None:
     dataset = make_data(f"{SMALL} --region={region}")
 
     copies = dataset.copies
@@ -94,11 +103,7 @@ def test_equal_images_are_those_of_all_pairs(region: str) -> None:
         ("orthotopic:1", 0, 1280),
     ],
 )
-def test_copies_of_sprites(
-    region: str,
-    num_copies: int,
-    num_held_out: int,
-) -> None:
+def test_copies_of_sprites(region, num_copies, num_held_out) -> None:
     dataset = make_data(f"{SPRITES} --region={region}")
     assert dataset.copies.is_copy.sum() == num_copies
     assert dataset.splits.is_ood.sum() == num_held_out
@@ -123,14 +128,14 @@ def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
         "--dataset=composed --grid_size=16 --num_positions=3 --region=none",
     ],
 )
-def test_nothing_is_said_of_different_images(line: str) -> None:
+def test_nothing_is_said_of_different_images(line) -> None:
     dataset = make_data(line)
     assert dataset.copies.summary == {}
     assert describe_copies({}) == ""
     assert "ood_new" not in dataset.subsets
 
 
-def test_copies_and_new_images_of_a_sample(rng: np.random.Generator) -> None:
+def test_copies_and_new_images_of_a_sample(rng) -> None:
     classes = np.argwhere(np.ones((3, 20)))
     images = rng.integers(0, 256, (60, 5, 4), np.uint8)
     images[40:45] = images[:5]  # five held-out images of the last shape
@@ -138,56 +143,58 @@ def test_copies_and_new_images_of_a_sample(rng: np.random.Generator) -> None:
 
     dataset = make_table(classes, images, *flags)
 
-    copied = dataset.splits.all.factors[dataset.copies.is_copy]
-    assert copied.tolist() == [[2, angle] for angle in range(5)]
+    points = dataset.splits.all
+    copies = points.factors[dataset.copies.is_copy]
+    assert list_rows(copies) == {(2, 0), (2, 1), (2, 2), (2, 3), (2, 4)}
     assert list(dataset.subsets) == ["id", "ood", "ood_new"]
     part = dataset.at_points(dataset.splits.points[:20])
     for data in (dataset, part):
         shape, angle = data.splits.grid.T
-        is_new = (shape == 2) & (angle >= 5) & (angle <= 9)
+        is_held_out = (shape == 2) & (angle <= 9)
+        is_new = is_held_out & (angle >= 5)
         assert_array_equal(data.subsets["ood_new"], is_new)
 
 
 def test_less_than_a_gray_level_makes_no_new_image() -> None:
     classes = np.argwhere(np.ones((2, 3)))
-    images = np.zeros((6, 3, 3), np.float32)
-    images[:3, 0, 0] = [0, 0.1, 0.2]
-    images[3:] = images[:3]
-    images[3:, 1, 1] = [1e-17, 1e-4, 0.5]
+    first = np.zeros((3, 3, 3), np.float32)
+    first[:, 0, 0] = [0, 0.1, 0.2]
+    second = first.copy()
+    second[:, 1, 1] = [1e-17, 1e-4, 0.5]
+    images = np.concatenate([first, second])
+
     dataset = make_table(classes, images, "--region=shape:1,angle:0-1")
-    assert np.flatnonzero(dataset.copies.is_copy).tolist() == [3, 4]
+
+    copies = np.flatnonzero(dataset.copies.is_copy)
+    assert copies.tolist() == [3, 4]
 
 
-def test_noise_does_not_hide_copies(rng: np.random.Generator) -> None:
+def test_noise_does_not_hide_copies(rng) -> None:
     """Half of the pixels lie halfway between two gray levels."""
-    classes = np.array(list(itertools.product(range(2), range(2))))
     image = rng.choice([0.0, 0.5, 1.0], (8, 8))
-    other = np.where(rng.random((8, 8)) < 0.5, image, 1 - image / 2)
+    is_same = rng.random((8, 8)) < 0.5
+    other = np.where(is_same, image, 1 - image / 2)
     images = np.stack([image, image, other, other])
     noise = rng.uniform(-1e-6, 1e-6, images.shape)
+    noisy_images = np.clip(images + noise, 0, 1)
 
-    table = make_table(
-        classes, np.clip(images + noise, 0, 1), "--region=angle:1"
-    )
-    names = make_table(classes, images, "--region=angle:1").copies.summary
+    noisy = make_table(PAIRS, noisy_images, "--region=angle:1")
+    exact = make_table(PAIRS, images, "--region=angle:1")
 
-    assert table.copies.summary == names
-    assert table.copies.is_copy.sum() == 2
+    assert noisy.copies.summary == exact.copies.summary
+    assert noisy.copies.is_copy.sum() == 2
 
 
 def test_images_that_differ_by_a_gray_level_are_no_copies() -> None:
-    classes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     images = np.zeros((4, 8, 8))
     images[:, 0, 0] = np.arange(4) / 255
 
-    table = make_table(classes, images, "--region=angle:1")
+    table = make_table(PAIRS, images, "--region=angle:1")
 
     assert not table.copies.is_copy.any()
 
 
-def test_copies_of_large_images_take_no_minutes(
-    rng: np.random.Generator,
-) -> None:
+def test_copies_of_large_images_take_no_minutes(rng) -> None:
     """NumPy needs .1 s to find equal rows of so many pixels."""
     classes = np.repeat(np.argwhere(np.ones((8, 8))), 2, axis=0)
     images = rng.integers(0, 256, (128, 64, 64, 3), np.uint8)
@@ -198,5 +205,6 @@ def test_copies_of_large_images_take_no_minutes(
 
     is_copy = dataset.copies.is_copy
 
-    assert time.process_time() - start < 2
+    seconds = time.process_time() - start
+    assert seconds < 2
     assert np.flatnonzero(is_copy).tolist() == [63]

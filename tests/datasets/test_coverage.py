@@ -21,7 +21,7 @@ SPACE = make_pixel_space(8)
         ("orthotopic:0,2", ["orthotopic:0", "orthotopic:2"]),
     ],
 )
-def test_regions_of_a_family(coverage: str, regions: list[str]) -> None:
+def test_regions_of_a_family(coverage, regions) -> None:
     assert list_regions(coverage) == regions
 
 
@@ -40,13 +40,13 @@ def test_regions_of_a_family(coverage: str, regions: list[str]) -> None:
         "uselis:3",
     ],
 )
-def test_mistakes(coverage: str) -> None:
+def test_mistakes(coverage) -> None:
     with pytest.raises(ConfigError, match="--coverage"):
         list_regions(coverage)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_training_has_the_share_and_keeps_it(seed: int) -> None:
+def test_training_has_the_share_and_keeps_it(seed) -> None:
     """Larger shares of a seed contain smaller ones."""
     grid = SPACE.grid()
     before = np.zeros(len(grid), bool)
@@ -68,7 +68,7 @@ def test_seeds_draw_their_own_random_splits_alone() -> None:
 
 
 @pytest.mark.parametrize("share", [".1", ".2", ".3", ".5"])
-def test_a_sum_is_determined_where_levels_are_connected(share: str) -> None:
+def test_a_sum_is_determined_where_levels_are_connected(share) -> None:
     """The slow definition: x and y in one part of the graph of training."""
     (region,) = list_regions(f"random:{share}")
     for seed in range(5):

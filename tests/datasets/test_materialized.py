@@ -23,7 +23,6 @@ from tfcomp.training.fit import make_batches
 
 LINES = {
     "grid": "smoke --region=corner:7",
-    "num_train": "smoke --num_train=40",
     "continuous": "smoke --coordinates=continuous --num_train=40",
     "stripes_and_bumps": "smoke --dataset=stripes --num_bumps=9",
     "sprites": "sprites --sprite_sizes=2,1,3,3,3,2 --grid_size=16 "
@@ -58,7 +57,7 @@ def read_batches(dataset: Dataset) -> list[tuple]:
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_batches_have_the_same_bits(line: str, tmp_path: Path) -> None:
+def test_batches_have_the_same_bits(line, tmp_path) -> None:
     config = parse_config([*line.split(), f"--examples_dir={tmp_path}"])
     materialize(config, tmp_path)
 
@@ -71,9 +70,9 @@ def test_batches_have_the_same_bits(line: str, tmp_path: Path) -> None:
 
 
 def test_held_out_examples_are_there_and_written_once(
-    stored: RunConfig,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    stored,
+    tmp_path,
+    monkeypatch,
 ) -> None:
     dataset = make_dataset(stored)
     # Built once: the dataset of a run is passed on.
@@ -92,9 +91,9 @@ def test_held_out_examples_are_there_and_written_once(
 
 
 def test_examples_of_other_code_are_not_read(
-    stored: RunConfig,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    stored,
+    tmp_path,
+    monkeypatch,
 ) -> None:
     old = materialize(stored, tmp_path)
     monkeypatch.setattr(materialized, "compute_code_version", str.upper)
@@ -108,10 +107,7 @@ def test_examples_of_other_code_are_not_read(
         attach(other)
 
 
-def test_other_and_damaged_examples_are_refused(
-    stored: RunConfig,
-    tmp_path: Path,
-) -> None:
+def test_other_and_damaged_examples_are_refused(stored, tmp_path) -> None:
     folder = materialize(stored, tmp_path)
     moved = make_dataset(stored).splits.train.copy()
     moved[5, 1] = np.nextafter(moved[5, 1], np.float32(9))
@@ -127,7 +123,7 @@ def test_other_and_damaged_examples_are_refused(
 
 
 def test_examples_of_several_images_name_no_place_of_this_machine(
-    tmp_path: Path,
+    tmp_path,
 ) -> None:
     classes = np.argwhere(np.ones((3, 3, 2)))
     images = np.random.default_rng(0).random((18, 4, 4))

@@ -12,15 +12,16 @@ from tfcomp.report.model_report import ModelReport
 CLASSES = np.argwhere(np.ones((3, 6, 6)))
 REGION = "size:2,x:3-5,y:3-5"
 IS_OOD = (CLASSES >= (2, 3, 3)).all(axis=1)
-GROUNDS = (0.0, 0.35, 1.0)
 
 
 def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
     """Discs that are .2 brighter (on white: darker) than a gray ground."""
     size, x, y = CLASSES.T[:, :, None, None]
     row, column = np.mgrid[:16, :16] - 2.5
-    distance = np.hypot(column - 2.1 * x, row - 2.1 * y)
-    discs = 0.2 * np.clip(size + 1.5 - distance, 0, 1)
+    right = column - 2.1 * x
+    below = row - 2.1 * y
+    inside = size + 1.5 - np.hypot(right, below)
+    discs = 0.2 * np.clip(inside, 0, 1)
     if ground > 0.9:
         discs = -discs
     images = (255 * (ground + discs)).astype(np.uint8)
@@ -29,20 +30,28 @@ def draw_discs(ground: float, channels: int = 1) -> np.ndarray:
 
 def score(images: np.ndarray, drawn: np.ndarray) -> ModelReport:
     """The scores of a model that draws one image everywhere."""
-    table = tfcomp.FactorTable(images, CLASSES, names=["size", "x", "y"])
+    table = tfcomp.FactorTable(
+        images,
+        CLASSES,
+        names=["size", "x", "y"],
+    )
 
     def draw(factors: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(drawn, (len(factors), *drawn.shape))
+        copies = [drawn] * len(factors)
+        return np.stack(copies)
 
     return tfcomp.evaluate(draw, table, REGION)
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("ground", GROUNDS)
-def test_the_mean_training_image_scores_one(
-    ground: float,
-    channels: int,
-) -> None:
+@pytest.mark.parametrize(
+    "ground, channels",
+    [
+        (0.0, 1),
+        (0.35, 3),
+        (1.0, 1),
+    ],
+)
+def test_the_mean_training_image_scores_one(ground, channels) -> None:
     images = draw_discs(ground, channels)
     mean = (images[~IS_OOD] / 255).mean(axis=0)
 
@@ -65,7 +74,7 @@ def test_the_mean_training_image_scores_one(
         ),
     ],
 )
-def test_shipped_data_declare_their_ground(line: str, label: str) -> None:
+def test_shipped_data_declare_their_ground(line, label) -> None:
     assert make_data(line).reference_label == label
 
 
@@ -77,10 +86,7 @@ def test_shipped_data_declare_their_ground(line: str, label: str) -> None:
         (1.0, 1.0),
     ],
 )
-def test_the_ground_of_a_table_is_found(
-    ground: float,
-    expected: float | None,
-) -> None:
+def test_the_ground_of_a_table_is_found(ground, expected) -> None:
     images = draw_discs(ground)
 
     dataset = score(images, images[0] / 255).dataset

@@ -24,9 +24,11 @@ def is_inside(shape: int, x: float, y: float) -> bool:
     if shape == 0:
         return max(abs(x), abs(y)) <= 1
     if shape == 1:
-        return math.hypot(x / ELLIPSE[0], y / ELLIPSE[1]) <= 1
+        width, height = ELLIPSE
+        return math.hypot(x / width, y / height) <= 1
     if shape == 2:
-        return (x**2 + y**2 - 1) ** 3 <= x**2 * y**3
+        outside = x**2 + y**2 - 1
+        return outside**3 <= x**2 * y**3
     if shape == 3:
         return y >= -1 and abs(x) <= (1 - y) / 2
     return max(abs(x), abs(y)) <= 1 and min(x, y) <= STROKE - 1
@@ -42,11 +44,11 @@ def is_inside(shape: int, x: float, y: float) -> bool:
     ],
 )
 def test_pixels_inside_are_more_than_half_covered(
-    shape: int,
-    scale: float,
-    orientation: float,
-    x: float,
-    y: float,
+    shape,
+    scale,
+    orientation,
+    x,
+    y,
 ) -> None:
     values = {
         "shape": shape,
@@ -98,8 +100,8 @@ def test_images_do_not_depend_on_the_batch_and_move_with_it() -> None:
 
     images = dataset.render_array(points)
 
-    for row, image in enumerate(images):
-        (alone,) = dataset.render_array(points[row : row + 1])
+    for point, image in zip(points, images, strict=True):
+        (alone,) = dataset.render_array(point[None])
         assert_array_equal(image, alone)
     (image,) = dataset.render_array(moved)
     by_pixels = np.roll(images[0], (2, 3), axis=(0, 1))
@@ -138,7 +140,7 @@ def test_factors_and_published_splits() -> None:
 
 
 @pytest.mark.parametrize("region", ["montero:element", "wiedemer:orthogonal"])
-def test_shapes_without_symmetry_have_no_copies(region: str) -> None:
+def test_shapes_without_symmetry_have_no_copies(region) -> None:
     line = "sprites --grid_size=16 --sprite_sizes=3,3,4,4,4"
     dataset = make_data(
         f"{line} --region={region} --sprite_shapes=heart,triangle,l"
@@ -148,6 +150,6 @@ def test_shapes_without_symmetry_have_no_copies(region: str) -> None:
 
 
 @pytest.mark.parametrize("shapes", ["circle", "", "heart,heart", "heart,l"])
-def test_impossible_shapes_are_refused(shapes: str) -> None:
+def test_impossible_shapes_are_refused(shapes) -> None:
     with pytest.raises(ConfigError, match="--sprite_s"):
         make_data("sprites", f"--sprite_shapes={shapes}")

@@ -1,14 +1,17 @@
 """Labelled maps, planes and curves; combinations that an explorer shows."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tests.datasets.own_tables import make_data, make_named, make_space
+from tests.datasets.own_tables import (
+    list_rows,
+    make_data,
+    make_named,
+    make_space,
+)
 from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets import Dataset, grid_maps, views
@@ -50,9 +53,7 @@ def digits() -> Dataset:
     )
 
 
-def test_a_finer_grid_has_new_values_and_the_same_region(
-    digits: Dataset,
-) -> None:
+def test_a_finer_grid_has_new_values_and_the_same_region(digits) -> None:
     splits = views.refine(digits, "bump", 36).splits
 
     digit, angle = splits.grid.T
@@ -63,10 +64,14 @@ def test_a_finer_grid_has_new_values_and_the_same_region(
     assert len(splits.grid) == 72
 
 
-def test_a_finer_grid_of_uneven_values(digits: Dataset) -> None:
+def test_a_finer_grid_of_uneven_values(digits) -> None:
     digit, angle = digits.space
     levels = (*range(0, 350, 10), 345)
-    uneven = dataclasses.replace(angle, levels=levels, size=36)
+    uneven = dataclasses.replace(
+        angle,
+        levels=levels,
+        size=36,
+    )
     space = FactorSpace((digit, uneven))
     dataset = dataclasses.replace(digits, space=space)
 
@@ -75,7 +80,7 @@ def test_a_finer_grid_of_uneven_values(digits: Dataset) -> None:
     assert finer.space["angle"].step == 20
 
 
-def test_codes_and_images_that_have_no_finer_grid(digits: Dataset) -> None:
+def test_codes_and_images_that_have_no_finer_grid(digits) -> None:
     discrete = dataclasses.replace(digits, is_continuous=False)
     with pytest.raises(ConfigError, match="codes .* one_hot"):
         views.refine(digits, "one_hot", 36)
@@ -83,7 +88,7 @@ def test_codes_and_images_that_have_no_finer_grid(digits: Dataset) -> None:
         views.refine(discrete, "bump", 36)
 
 
-def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
+def test_maps_carry_their_factors(rng) -> None:
     values = rng.random(SHAPE)
     mask = values > 0.9
     grid_map = grid_maps.GridMap(values, TILES.factors, mask)
@@ -96,18 +101,25 @@ def test_maps_carry_their_factors(rng: np.random.Generator) -> None:
     assert names == ["x", "size"]
     assert_array_equal(part.values, values[plane.index])
     assert_array_equal(part.mask, mask[plane.index])
-    others = (0, 1, 2)
+    means = values.mean(axis=(0, 1, 2))
+    is_held_out = mask.any(axis=(0, 1, 2))
     assert marginal.factors == (TILES["color"],)
-    assert_allclose(marginal.values, values.mean(axis=others))
-    assert_array_equal(marginal.mask, mask.any(axis=others))
+    assert_allclose(marginal.values, means)
+    assert_array_equal(marginal.mask, is_held_out)
 
 
-ANGLE = Factor("angle", 6, 0.0, 360.0, periodic=True)
+ANGLE = Factor(
+    "angle",
+    6,
+    0.0,
+    360.0,
+    periodic=True,
+)
 DIGITS = make_categories("digit", [4, 0])
 
 
 @pytest.mark.parametrize("factors", [(DIGITS, ANGLE), (ANGLE, DIGITS)])
-def test_a_curve_for_every_name(factors: tuple[Factor, Factor]) -> None:
+def test_a_curve_for_every_name(factors) -> None:
     space = FactorSpace(factors)
     column = space.names.index("angle")
 
@@ -124,14 +136,16 @@ def test_a_curve_for_every_name(factors: tuple[Factor, Factor]) -> None:
 def test_one_factor_is_one_curve_with_an_interval() -> None:
     inside = np.array([0, 0, 1, 1, 1, 0])
     across = np.roll(inside, 3)
+    nowhere = np.zeros(6)
 
     (curve,) = grid_maps.list_curves(FactorSpace((ANGLE,)))
 
+    interval = grid_maps.find_interval(curve, inside)
     assert curve.label == "angle"
     assert curve.rows.tolist() == list(range(6))
-    assert grid_maps.find_interval(curve, inside) == (120, 240)
-    for mask in (across, np.zeros(6)):
-        assert grid_maps.find_interval(curve, mask) is None
+    assert interval == (120, 240)
+    assert grid_maps.find_interval(curve, across) is None
+    assert grid_maps.find_interval(curve, nowhere) is None
 
 
 def make(
@@ -142,18 +156,37 @@ def make(
 ) -> Dataset:
     space = make_space(**sizes)
     held_out = parse_region(region, space)
-    points = space.grid() if cells is None else cells
+    points = space.grid()
+    if cells is not None:
+        points = cells
     train = points[~held_out.contains(points)]
-    splits = make_splits(space, held_out, train, eval_points, cells)
-    return Dataset("own", space, held_out, splits, abs, (1, 1, 1))
+    splits = make_splits(
+        space,
+        held_out,
+        train,
+        eval_points,
+        cells,
+    )
+    return Dataset(
+        "own",
+        space,
+        held_out,
+        splits,
+        abs,
+        (1, 1, 1),
+    )
 
 
 @pytest.mark.parametrize(
     "region",
     ["box:x:13-13", "box:x:19-19,y:0-0,z:0-0", "box:x:0-18", "none"],
 )
-def test_a_grid_of_both_kinds(region: str) -> None:
-    data = make({"x": 20, "y": 20, "z": 5}, region, eval_points=500)
+def test_a_grid_of_both_kinds(region) -> None:
+    data = make(
+        {"x": 20, "y": 20, "z": 5},
+        region,
+        eval_points=500,
+    )
 
     splits = views.subsample_levels(data, 60).splits
 
@@ -170,15 +203,15 @@ def test_a_grid_of_both_kinds(region: str) -> None:
     assert_array_equal(splits.existing.factors, data.space.grid())
 
 
-def list_rows(table: np.ndarray) -> set[tuple]:
-    return {tuple(row) for row in table.tolist()}
-
-
-def test_of_single_images_a_sample(rng: np.random.Generator) -> None:
+def test_of_single_images_a_sample(rng) -> None:
     """A grid of levels would hardly have any of them."""
     places = rng.integers(0, 100, (3000, 3))
     cells = np.unique(places, axis=0).astype("f4")
-    data = make({"x": 100, "y": 100, "z": 100}, "box:x:40-60", cells=cells)
+    data = make(
+        {"x": 100, "y": 100, "z": 100},
+        "box:x:40-60",
+        cells=cells,
+    )
 
     splits = views.subsample_levels(data, 200).splits
 
@@ -187,7 +220,7 @@ def test_of_single_images_a_sample(rng: np.random.Generator) -> None:
     assert list_rows(splits.grid) <= list_rows(cells)
 
 
-def test_of_many_images_in_few_bins_a_sample(rng: np.random.Generator) -> None:
+def test_of_many_images_in_few_bins_a_sample(rng) -> None:
     cells = rng.uniform(0, 3, (900, 2)).astype("f4")
     data = make({"x": 4, "y": 4}, "box:x:2-3", cells=cells)
 
@@ -211,60 +244,11 @@ def test_few_points_of_a_sample_are_among_it() -> None:
     assert views.subsample_points(complete, 30) is complete
 
 
-LETTER = make_named("s", "a", "b")
-NAMED = FactorSpace((LETTER, Factor("x", 3, 0.0, 2.0)))
-TENS = FactorSpace((make_named("n", "10", "20", "30"),))
+def test_levels_by_names_that_are_numbers() -> None:
+    space = FactorSpace((make_named("n", "10", "20", "30"),))
 
+    points = views.read_points(space, by_name={"n": [30, "10"]})
 
-@pytest.mark.parametrize(
-    "factors",
-    [
-        {"s": "b", "x": [0, 2]},
-        {"s": ["b", "b"], "x": np.array([0, 2])},
-        pd.DataFrame({"x": [0, 2], "s": [1, 1]}),
-        [[1, 0], [1, 2]],
-    ],
-)
-def test_points_by_name(factors: Any) -> None:
-    points = views.read_points(NAMED, factors)
-    assert points.tolist() == [[1, 0], [1, 2]]
-
-
-def test_points_by_keywords() -> None:
-    points = views.read_points(NAMED, by_name={"s": "b", "x": 2})
-    tens = views.read_points(TENS, by_name={"n": [30, "10"]})
-
-    assert points.tolist() == [[1, 2]]
-    assert tens.tolist() == [[2], [0]]
-
-
-@pytest.mark.parametrize(
-    "factors",
-    [
-        {"s": "b"},
-        {"s": "c", "x": 0},
-        {"s": 0.5, "x": 0},
-        {"s": ["a", "b", "a"], "x": [0, 1]},
-        {"s": "a", "x": []},
-        [[0, 1, 2]],
-    ],
-)
-def test_points_that_do_not_exist(factors: Any) -> None:
+    assert points.tolist() == [[2], [0]]
     with pytest.raises(ConfigError):
-        views.read_points(NAMED, factors)
-
-
-@pytest.mark.parametrize(
-    "space, factors, by_name",
-    [
-        (NAMED, [[0, 1]], {"x": 1}),
-        (TENS, None, {"n": 1}),
-    ],
-)
-def test_keywords_that_name_no_point(
-    space: FactorSpace,
-    factors: Any,
-    by_name: dict[str, int],
-) -> None:
-    with pytest.raises(ConfigError):
-        views.read_points(space, factors, by_name)
+        views.read_points(space, by_name={"n": 1})

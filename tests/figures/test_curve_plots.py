@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
 from numpy.testing import assert_array_equal
 
 from tests.figures.looks import check_axes, get_legend, get_titles
@@ -11,10 +10,6 @@ from tfcomp.figures import curve_plots
 
 SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
-
-
-def get_points(axes: Axes) -> list[list]:
-    return [line.get_xydata().tolist() for line in axes.lines]
 
 
 def test_curves_have_gaps_and_a_held_out_interval() -> None:
@@ -34,7 +29,11 @@ def test_curves_have_gaps_and_a_held_out_interval() -> None:
     first, second = axes.lines
     assert_array_equal(first.get_xydata(), [[1, 3], [10, 2], [100, 1]])
     assert_array_equal(second.get_ydata(), [np.nan, np.nan, 5])
-    check_axes(axes, xlabel="bumps", ylabel="MSE")
+    check_axes(
+        axes,
+        xlabel="bumps",
+        ylabel="MSE",
+    )
     (span,) = axes.patches
     assert span.get_x() == 5.5
     assert span.get_width() == 17
@@ -42,10 +41,14 @@ def test_curves_have_gaps_and_a_held_out_interval() -> None:
 
 
 @pytest.mark.parametrize("lowest, start", [(0.97, 0.0), (-0.5, None)])
-def test_errors_begin_at_0(lowest: float, start: float | None) -> None:
+def test_errors_begin_at_0(lowest, start) -> None:
     table = pd.DataFrame({"a": [lowest, 0.982]})
 
-    figure = curve_plots.draw_curves(table, xlabel="x", ylabel="y")
+    figure = curve_plots.draw_curves(
+        table,
+        xlabel="x",
+        ylabel="y",
+    )
 
     bottom, top = figure.axes[0].get_ylim()
     assert bottom == start or (start is None and bottom < lowest)
@@ -72,7 +75,11 @@ def test_numbers_up_to_0_have_no_logarithm() -> None:
 
 def test_wide_intervals_are_cut_and_seeds_are_lines() -> None:
     mean = pd.DataFrame(
-        {"mean": [1.0, 0.0], "low": [0.9, -12.0], "high": [1.1, 1.0]},
+        {
+            "mean": [1.0, 0.0],
+            "low": [0.9, -12.0],
+            "high": [1.1, 1.0],
+        },
         index=["code", "image"],
     )
     numbers = pd.DataFrame(
@@ -82,7 +89,11 @@ def test_wide_intervals_are_cut_and_seeds_are_lines() -> None:
     points = curve_plots.join_curves({("", "all"): mean}, "stage")
     seeds = curve_plots.list_seeds(numbers, "", "all", "stage")
 
-    figure = curve_plots.draw_stage_panels(points, ylabel="R²", seeds=seeds)
+    figure = curve_plots.draw_stage_panels(
+        points,
+        ylabel="R²",
+        seeds=seeds,
+    )
 
     (axes,) = figure.axes
     low, high = axes.get_ylim()
@@ -109,7 +120,11 @@ def test_layers_of_other_models_keep_their_names() -> None:
 def test_curves_with_bands_in_panels() -> None:
     plain = pd.DataFrame({"mean": [3, 2, 1]}, index=[1, 2, 3])
     banded = pd.DataFrame(
-        {"mean": [5, 4], "low": [4, 3], "high": [6, 5]},
+        {
+            "mean": [5, 4],
+            "low": [4, 3],
+            "high": [6, 5],
+        },
         index=[1, 2],
     )
     curves = {
@@ -123,15 +138,18 @@ def test_curves_with_bands_in_panels() -> None:
 
     loss, error = figure.axes
     assert get_titles(figure) == ["loss", "error"]
-    assert get_points(loss) == [[[1, 3], [2, 2], [3, 1]], [[1, 5], [2, 4]]]
-    (band,) = error.collections[0].get_paths()
-    corners = set(map(tuple, band.vertices.tolist()))
-    assert corners == {(1, 4), (2, 3), (1, 6), (2, 5)}
+    first, second = loss.lines
+    (again,) = error.lines
+    assert_array_equal(first.get_xydata(), [[1, 3], [2, 2], [3, 1]])
+    assert_array_equal(second.get_xydata(), [[1, 5], [2, 4]])
+    assert_array_equal(again.get_xydata(), second.get_xydata())
+    (polygon,) = error.collections
+    (band,) = polygon.get_paths()
+    corners = np.unique(band.vertices, axis=0)
+    assert corners.tolist() == [[1, 4], [1, 6], [2, 3], [2, 5]]
     # A line has one color in all panels.
-    first_color = loss.lines[0].get_color()
-    second_color = loss.lines[1].get_color()
-    assert error.lines[0].get_color() == second_color
-    assert second_color != first_color
+    assert again.get_color() == second.get_color()
+    assert second.get_color() != first.get_color()
     assert get_legend(figure) == ["a", "b"]
 
 
@@ -169,7 +187,7 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
         ([], []),
     ],
 )
-def test_merged_order_agrees_with_all(lists: list, expected: list) -> None:
+def test_merged_order_agrees_with_all(lists, expected) -> None:
     assert curve_plots.merge_stages(lists) == expected
 
 

@@ -13,14 +13,29 @@ IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 
 
 def test_rows_from_the_top_down() -> None:
-    rows = {"truth": IMAGES, "0 bumps": IMAGES[..., None] / 2}
+    rows = {
+        "truth": IMAGES,
+        "0 bumps": IMAGES[..., None] / 2,
+    }
     titles = ["a", "b", "c"]
     mask = np.zeros((5, 4), bool)
     mask[1:4, 1] = True
     outline = compute_outline(mask)
-    positions = np.array([[0, 2], [4, 0.25], [np.nan, 1]])
+    positions = np.array(
+        [
+            [0, 2],
+            [4, 0.25],
+            [np.nan, 1],
+        ]
+    )
 
-    figure = draw_rows(rows, positions, mask, title="OOD", column_titles=titles)
+    figure = draw_rows(
+        rows,
+        positions,
+        mask,
+        title="OOD",
+        column_titles=titles,
+    )
 
     panels = np.reshape(figure.axes, (2, 3))
     labels = [axes.get_ylabel() for axes in panels[:, 0]]
@@ -35,10 +50,12 @@ def test_rows_from_the_top_down() -> None:
             assert picture.origin == "lower"
             assert picture.get_clim() == (0, 1)
             assert_array_equal(get_outline(axes), outline)
-        for axes, position in zip(row[:2], positions, strict=False):
-            (mark,) = axes.lines
-            assert_array_equal(mark.get_xydata(), [position])
-        assert not row[2].lines
+        left, middle, right = row
+        (mark,) = left.lines
+        assert_array_equal(mark.get_xydata(), positions[:1])
+        (mark,) = middle.lines
+        assert_array_equal(mark.get_xydata(), positions[1:2])
+        assert not right.lines
 
 
 def test_the_table_has_all_pixels() -> None:
@@ -48,14 +65,16 @@ def test_the_table_has_all_pixels() -> None:
 
     places = ["row", "image", "y", "x"]
     pixels = figure.data.set_index(places)["pixel"]
+    last = pixels["half", 2, 3, 4]
     assert len(pixels) == 2 * IMAGES.size
-    assert pixels["half", 2, 3, 4] == half[2, 3, 4]
+    assert last == half[2, 3, 4]
 
 
 @pytest.mark.parametrize("channels", [2, 3])
-def test_three_channels_are_rgb_and_others_side_by_side(channels: int) -> None:
+def test_three_channels_are_rgb_and_others_side_by_side(channels) -> None:
     shifts = np.arange(channels) / 4
-    images = 1.5 * (IMAGES[..., None] + shifts)
+    shifted = IMAGES[..., None] + shifts
+    images = 1.5 * shifted
 
     figure = draw_rows({"truth": images})
 

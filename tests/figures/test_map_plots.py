@@ -67,7 +67,11 @@ def test_maps_share_one_scale_and_what_is_not_finite_is_gray() -> None:
         "third": make_map(broken),
     }
 
-    figure = draw_maps(maps, title="Stages", label="MSE")
+    figure = draw_maps(
+        maps,
+        title="Stages",
+        label="MSE",
+    )
 
     panels = looks.get_image_axes(figure)
     assert looks.get_titles(figure)[:3] == list(maps)
@@ -86,18 +90,33 @@ def test_maps_share_one_scale_and_what_is_not_finite_is_gray() -> None:
 
 
 def read_ticks(axis: Axis) -> dict[int, str]:
-    ticks = {}
-    for place, text in zip(
-        axis.get_ticklocs(), axis.get_ticklabels(), strict=True
-    ):
-        ticks[place] = text.get_text()
-    return ticks
+    labels = [label.get_text() for label in axis.get_ticklabels()]
+    return dict(zip(axis.get_ticklocs(), labels, strict=True))
 
 
 def test_axes_show_values_and_names() -> None:
-    angle = Factor("cut", 12, 0.0, 360.0, unit="degrees", periodic=True)
-    radius = Factor("radius", 3, 1.0, 8.0, levels=(1.0, 2.5, 8.0))
-    shape = Factor("shape", 2, 0.0, 1.0, names=("box", "heart"))
+    angle = Factor(
+        "cut",
+        12,
+        0.0,
+        360.0,
+        unit="degrees",
+        periodic=True,
+    )
+    radius = Factor(
+        "radius",
+        3,
+        1.0,
+        8.0,
+        levels=(1.0, 2.5, 8.0),
+    )
+    shape = Factor(
+        "shape",
+        2,
+        0.0,
+        1.0,
+        names=("box", "heart"),
+    )
     maps = {
         "a": GridMap(np.eye(12, 3), (angle, radius)),
         "b": GridMap(np.eye(3, 2), (radius, shape)),
@@ -106,14 +125,21 @@ def test_axes_show_values_and_names() -> None:
     figure = draw_maps(maps, label="MSE")
 
     first, second = looks.get_image_axes(figure)
-    degrees = {0: "0", 2: "60", 4: "120", 6: "180", 8: "240", 10: "300"}
+    degrees = {
+        0: "0",
+        2: "60",
+        4: "120",
+        6: "180",
+        8: "240",
+        10: "300",
+    }
     assert read_ticks(first.xaxis) == degrees
     assert read_ticks(first.yaxis) == {0: "1", 1: "2.5", 2: "8"}
     assert read_ticks(second.yaxis) == {0: "box", 1: "heart"}
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_outlines_part_cells_from_their_neighbors(seed: int) -> None:
+def test_outlines_part_cells_from_their_neighbors(seed) -> None:
     rng = np.random.default_rng(seed)
     shape = rng.integers(1, 10, 2)
     mask = rng.random(shape) < rng.random()
@@ -122,12 +148,13 @@ def test_outlines_part_cells_from_their_neighbors(seed: int) -> None:
 
     padded = np.pad(mask, 1)
     expected = []
-    for cell in np.argwhere(mask):
-        for step in np.array([(1, 0), (-1, 0), (0, 1), (0, -1)]):
-            neighbor = cell + step + 1
-            if not padded[*neighbor]:
-                expected.append(tuple(cell + step / 2))
-    middles = segments.mean(axis=1).tolist()
-    lengths = np.abs(segments[:, 1] - segments[:, 0]).sum(axis=1)
-    assert sorted(map(tuple, middles)) == sorted(expected)
+    for x, y in np.argwhere(mask):
+        for right, up in [(1, 0), (-1, 0), (0, 1), (0, -1)]:
+            if not padded[1 + x + right, 1 + y + up]:
+                middle = [x + right / 2, y + up / 2]
+                expected.append(middle)
+    starts, ends = segments.swapaxes(0, 1)
+    middles = (starts + ends) / 2
+    lengths = np.abs(ends - starts).sum(axis=1)
+    assert sorted(middles.tolist()) == sorted(expected)
     assert (lengths == 1).all()

@@ -44,7 +44,10 @@ def open_projector(log_dir: Path) -> Callable[..., bytes]:
     multiplexer.AddRunsFromDirectory(str(log_dir))
     multiplexer.Reload()
     provider = MultiplexerDataProvider(multiplexer, str(log_dir))
-    context = TBContext(data_provider=provider, logdir=str(log_dir))
+    context = TBContext(
+        data_provider=provider,
+        logdir=str(log_dir),
+    )
     apps = ProjectorPlugin(context).get_plugin_apps()
 
     def fetch(route: str, **query: str) -> bytes:
@@ -56,14 +59,14 @@ def open_projector(log_dir: Path) -> Callable[..., bytes]:
     return fetch
 
 
-def test_a_folder_without_event_files_stays_empty(tmp_path: Path) -> None:
+def test_a_folder_without_event_files_stays_empty(tmp_path) -> None:
     with pytest.raises(FileNotFoundError):
         write_projector(tmp_path, STAGES, METADATA, IMAGES)
 
     assert not list(tmp_path.iterdir())
 
 
-def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path: Path) -> None:
+def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path) -> None:
     folder = tmp_path / "run"
     EventFileWriter(str(folder)).close()
 
@@ -77,16 +80,20 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path: Path) -> None:
         values = STAGES[stage]
         assert info["tensorName"] == stage
         assert info["tensorShape"] == list(values.shape)
-        tensor = np.frombuffer(fetch("tensor", **query), np.float32)
-        assert_allclose(tensor.reshape(values.shape), values, rtol=1e-5)
+        content = fetch("tensor", **query)
+        tensor = np.frombuffer(content, np.float32)
+        tensor = tensor.reshape(values.shape)
+        assert_allclose(tensor, values, rtol=1e-5)
 
-        lines = fetch("metadata", **query).decode().splitlines()
+        table = fetch("metadata", **query).decode()
+        lines = table.splitlines()
         assert lines[:2] == ["x\tregion", "0\tID"]
         assert lines[7:] == ["\ttab and line"]
 
         assert info["sprite"]["singleImageDim"] == [4, 3]  # width, height
         png = fetch("sprite_image", **query)
-        sprite = np.asarray(Image.open(io.BytesIO(png)))
+        file = io.BytesIO(png)
+        sprite = np.asarray(Image.open(file))
         rows = sprite.reshape(3, 3, 3, 4)  # three rows of three tiles
         tiles = rows.swapaxes(1, 2).reshape(9, 3, 4)
         expected = np.zeros((9, 3, 4))

@@ -10,18 +10,30 @@ import pytest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
+@pytest.fixture
+def no_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes empty PDF files, which take as long as pictures."""
+    monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright, of the extra `test`"
     )
-    paths = [path for name in BROWSERS if (path := shutil.which(name))]
-    if not paths:
+    paths = [shutil.which(name) for name in BROWSERS]
+    installed = list(filter(None, paths))
+    if not installed:
         pytest.skip(f"needs one of {', '.join(BROWSERS)}")
     # As root there is no sandbox to be had.
-    options = [] if os.geteuid() else ["--no-sandbox"]
-    with playwright.sync_playwright() as found:
-        chromium = found.chromium.launch(executable_path=paths[0], args=options)
+    options = []
+    if not os.geteuid():
+        options.append("--no-sandbox")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(
+            executable_path=installed[0],
+            args=options,
+        )
         yield chromium
         chromium.close()
 

@@ -16,14 +16,16 @@ from tfcomp import embeddings, solvable
 from tfcomp.report.coverage import make_exhibits
 
 SHARES = (0.1, 0.2, 0.4, 0.6, 0.8)
-FLAGS = "--coverage=random:.1,.2,.4,.6,.8"
+COVERAGE = "random:.1,.2,.4,.6,.8"
+FLAGS = f"--coverage={COVERAGE}"
 SIZE = 7
 INDEX = np.array(list(np.ndindex(SIZE, SIZE)))
 RNG = np.random.default_rng(0)
-PARTS = RNG.uniform(0, 0.5, (2, SIZE, 12))
-SUM = PARTS[0, INDEX[:, 0]] + PARTS[1, INDEX[:, 1]]
+PARTS_OF_X, PARTS_OF_Y = RNG.uniform(0, 0.5, (2, SIZE, 12))
+SUM = PARTS_OF_X[INDEX[:, 0]] + PARTS_OF_Y[INDEX[:, 1]]
 MEMORY = np.eye(len(INDEX))  # a unit for each combination
 NOISE = RNG.normal(size=SUM.shape)
+GOOD = [0.1, 0.3, 0.98, 0.98, 0.99]
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 
 
@@ -37,7 +39,9 @@ def plant(scores: dict[str, np.ndarray], determined: tuple = ()) -> Tables:
             region = f"random:{1 - SHARES[place]:.9g}:{seed}"
             if not math.isinf(value):  # a training that failed
                 runs.append((run, seed, model, region))
-            certified = 1.0 if place in determined else 0.5
+            certified = 0.5
+            if place in determined:
+                certified = 1.0
             numbers = {
                 ("ood", "r2"): value,
                 ("ood", "relative_mse"): 1 - value,
@@ -47,43 +51,66 @@ def plant(scores: dict[str, np.ndarray], determined: tuple = ()) -> Tables:
             }
             for (subset, name), number in numbers.items():
                 rows.append((run, "end", subset, "", name, number))
+    run_columns = ["run", "seed", "model", "region"]
     columns = ["run", "when", "subset", "stage", "name", "value"]
     return (
-        pd.DataFrame(runs, columns=["run", "seed", "model", "region"]),
+        pd.DataFrame(runs, columns=run_columns),
         pd.DataFrame(rows, columns=columns),
     )
 
 
 def spread(means: list[float], width: float = 0.002) -> np.ndarray:
-    return np.array(means) + width * np.array([[-1], [0], [1]])
+    """Scores of three seeds with these means, [seeds, coverages]."""
+    middle = np.array(means)
+    return np.stack([middle - width, middle, middle + width])
 
 
 def answer(tables: Tables, name: str = "ood/r2", **options) -> pd.DataFrame:
     """The answers of each line, which all of its rows have."""
-    table = tfcomp.coverage_table(*tables, name, **options)
+    runs, numbers = tables
+    table = tfcomp.coverage_table(
+        runs,
+        numbers,
+        name,
+        **options,
+    )
+    table = table.set_index("line")
     columns = ["enough", "enough_low", "enough_high", "all_determined"]
-    answers = table.groupby("line", sort=False)[columns]
-    assert (answers.nunique(dropna=False) == 1).all(axis=None)
-    return answers.agg(lambda values: values.iloc[0])
+    answers = {}
+    for line in table.index.unique():
+        rows = table.loc[line, columns].drop_duplicates()
+        (answers[line],) = rows.to_numpy()
+    return pd.DataFrame.from_dict(
+        answers,
+        "index",
+        columns=columns,
+    )
 
 
 def find_enough(tables: Tables, name: str = "ood/r2", **options) -> list:
-    enough = answer(tables, name, **options)["enough"]
-    return enough.astype(object).where(enough.notna(), None).tolist()
+    """The least coverage that is enough, by line; None if none is."""
+    answers = answer(tables, name, **options)
+    enough = answers["enough"].astype(object)
+    return enough.replace(np.nan, None).tolist()
 
 
 def test_means_and_intervals() -> None:
     scores = spread([0.1, 0.3, 0.5, 0.7, 0.9])
+    runs, numbers = plant({"cnn": scores}, determined=(3, 4))
 
-    table = tfcomp.coverage_table(*plant({"cnn": scores}, (3, 4)))
+    table = tfcomp.coverage_table(runs, numbers)
 
     assert table["coverage"].tolist() == list(SHARES)
     assert_allclose(table["mean"], scores.mean(axis=0))
     # R^2 is at most 1: Student's interval of the logarithm of 1 - R^2.
-    width = stats.t.ppf(0.975, 2) * 0.002 / math.sqrt(3)
-    factor = np.exp(width / (1 - scores[1]))
-    assert_allclose(table["low"], 1 - (1 - scores[1]) * factor)
-    assert_allclose(table["high"], 1 - (1 - scores[1]) / factor)
+    gap = 1 - scores[1]
+    error = 0.002 / math.sqrt(3)
+    width = stats.t.ppf(0.975, 2) * error
+    factor = np.exp(width / gap)
+    low = 1 - gap * factor
+    high = 1 - gap / factor
+    assert_allclose(table["low"], low)
+    assert_allclose(table["high"], high)
     assert table["n"].tolist() == [3] * 5
     assert table["determined"].tolist() == [0.5, 0.5, 0.5, 1, 1]
     assert table["additive"].tolist() == [0.25] * 5
@@ -93,17 +120,14 @@ def test_means_and_intervals() -> None:
 @pytest.mark.parametrize(
     ("means", "enough"),
     [
-        ([0.1, 0.3, 0.98, 0.98, 0.99], 0.4),
+        (GOOD, 0.4),
         ([0.1, 0.98, 0.5, 0.98, 0.99], 0.6),  # not from .2: it fails at .4
         ([0.98, 0.98, 0.98, 0.98, 0.5], None),
         ([0.98, 0.98, 0.98, 0.98, 0.98], 0.1),
         ([0.1, 0.3, 0.5, 0.89, 0.901], None),  # the interval reaches the bound
     ],
 )
-def test_enough_is_enough_at_every_larger_coverage(
-    means: list[float],
-    enough: float | None,
-) -> None:
+def test_enough_is_enough_at_every_larger_coverage(means, enough) -> None:
     tables = plant({"cnn": spread(means)})
 
     assert find_enough(tables) == [enough]
@@ -113,8 +137,9 @@ def test_enough_is_enough_at_every_larger_coverage(
 
 
 def test_lines_and_their_order() -> None:
-    good = spread([0.1, 0.3, 0.98, 0.98, 0.99])
-    tables = plant({"low_rank": good, "cnn": 0 * good}, determined=(1, 3, 4))
+    good = spread(GOOD)
+    scores = {"low_rank": good, "cnn": 0 * good}
+    tables = plant(scores, determined=(1, 3, 4))
 
     table = answer(tables)
 
@@ -126,35 +151,54 @@ def test_lines_and_their_order() -> None:
 def test_a_seed_has_no_interval() -> None:
     scores = spread([0.98] * 5)
 
-    assert find_enough(plant({"cnn": scores[:1]})) == [None]
+    one = find_enough(plant({"cnn": scores[:1]}))
     two = answer(plant({"cnn": scores[:2]}))
+
+    assert one == [None]
     assert two["enough_low"].isna().all()
 
 
-def test_a_lost_score_is_not_left_out_but_a_failed_run_is() -> None:
+def test_a_lost_score_is_not_left_out() -> None:
     scores = spread([0.98] * 5)
-    lost, failed = scores.copy(), scores.copy()
-    lost[0, 2] = np.nan
-    failed[0, 2] = np.inf
+    scores[0, 2] = np.nan
 
-    assert find_enough(plant({"cnn": lost})) == [0.6]
-    table = tfcomp.coverage_table(*plant({"cnn": failed}))
+    assert find_enough(plant({"cnn": scores})) == [0.6]
+
+
+def test_a_failed_run_is_left_out() -> None:
+    scores = spread([0.98] * 5)
+    scores[0, 2] = np.inf
+    runs, numbers = plant({"cnn": scores})
+
+    table = tfcomp.coverage_table(runs, numbers)
+
     assert table["n"].tolist() == [3, 3, 2, 3, 3]
 
 
 def test_bootstrap_of_all_samples() -> None:
     """The slow definition: every sample of four seeds, with repeats."""
     rng = np.random.default_rng(7)
-    scores = np.array([0.3, 0.9, 0.93, 0.97, 0.99])
-    scores = scores + rng.normal(0, 0.02, (4, 5)) * [1, 1, 1, 0.5, 0.1]
-    samples = list(itertools.product(range(4), repeat=4))
-    gaps = 1 - scores[samples]  # [samples, seeds, coverages]
-    gap = gaps.mean(axis=1)
-    width = stats.t.ppf(0.975, 3) * gaps.std(axis=1, ddof=1) / 2
-    is_met = gap * np.exp(width / gap) < 0.1
-    holds = np.logical_and.accumulate(is_met[:, ::-1], axis=1)
-    least = np.append(np.inf, SHARES[::-1])[holds.sum(axis=1)]
-    low, high = np.quantile(least, [0.025, 0.975], method="inverted_cdf")
+    means = np.array([0.3, 0.9, 0.93, 0.97, 0.99])
+    noise = rng.normal(0, 0.02, (4, 5)) * [1, 1, 1, 0.5, 0.1]
+    scores = means + noise
+    enough = []
+    for sample in itertools.product(range(4), repeat=4):
+        gaps = 1 - scores[list(sample)]  # [seeds, coverages]
+        gap = gaps.mean(axis=0)
+        error = gaps.std(axis=0, ddof=1) / 2
+        width = stats.t.ppf(0.975, 3) * error
+        is_met = gap * np.exp(width / gap) < 0.1
+        least = np.inf
+        for share, holds in zip(SHARES[::-1], is_met[::-1], strict=True):
+            if not holds:
+                break
+            least = share
+        enough.append(least)
+    low, high = np.quantile(
+        enough,
+        [0.025, 0.975],
+        method="inverted_cdf",
+    )
 
     table = answer(plant({"cnn": scores}))
 
@@ -163,18 +207,20 @@ def test_bootstrap_of_all_samples() -> None:
     assert table["enough_high"].tolist() == [high]
 
 
-def test_figure(tmp_path: Path) -> None:
-    good = spread([0.1, 0.3, 0.98, 0.98, 0.99])
-    tables = plant({"low_rank": good, "cnn": good / 2}, determined=(3, 4))
+def test_figure(tmp_path) -> None:
+    good = spread(GOOD)
+    scores = {"low_rank": good, "cnn": good / 2}
+    runs, numbers = plant(scores, determined=(3, 4))
 
-    figure = tfcomp.plot_coverage(*tables, width=4)
-
-    assert figure.get_figwidth() == 4
-    pd.testing.assert_frame_equal(figure.data, tfcomp.coverage_table(*tables))
+    figure = tfcomp.plot_coverage(runs, numbers, width=4)
     names = ["ood/r2", "ood/relative_mse", "ood/mse"]
-    exhibits = make_exhibits(*tables, names)
-    names = ["coverage_ood_r2", "coverage_ood_relative_mse"]
-    assert [exhibit.name for exhibit in exhibits] == names
+    exhibits = make_exhibits(runs, numbers, names)
+
+    table = tfcomp.coverage_table(runs, numbers)
+    assert figure.get_figwidth() == 4
+    pd.testing.assert_frame_equal(figure.data, table)
+    names = [exhibit.name for exhibit in exhibits]
+    assert names == ["coverage_ood_r2", "coverage_ood_relative_mse"]
 
 
 @pytest.mark.parametrize(
@@ -185,10 +231,15 @@ def test_figure(tmp_path: Path) -> None:
         ("coverage/combinations", {}, "bound"),
     ],
 )
-def test_mistakes(name: str, options: dict, words: str) -> None:
-    tables = plant({"cnn": spread([0.9] * 5)})
+def test_mistakes(name, options, words) -> None:
+    runs, numbers = plant({"cnn": spread([0.9] * 5)})
     with pytest.raises(tfcomp.ConfigError, match=words):
-        tfcomp.coverage_table(*tables, name, **options)
+        tfcomp.coverage_table(
+            runs,
+            numbers,
+            name,
+            **options,
+        )
 
 
 def test_runs_without_coverage() -> None:
@@ -202,44 +253,55 @@ def test_runs_without_coverage() -> None:
 def covered() -> Tables:
     """Embeddings that add up, remember each combination, or are noise."""
     table = pd.DataFrame(INDEX, columns=["x", "y"])
-    layers = {"sum": SUM, "memory": MEMORY, "noise": NOISE}
-    return tfcomp.cover_embeddings(layers, table, FLAGS.partition("=")[2])
+    layers = {
+        "sum": SUM,
+        "memory": MEMORY,
+        "noise": NOISE,
+    }
+    return tfcomp.cover_embeddings(layers, table, COVERAGE)
 
 
 @pytest.mark.parametrize("name", ["composed_ood", "accuracy_ood"])
-def test_embeddings(covered: Tables, name: str) -> None:
+def test_embeddings(covered, name) -> None:
     """A sum needs what the certificate says, a memory all, noise never."""
-    enough = dict(
-        zip(["sum", "memory", "noise"], find_enough(covered, name), strict=True)
-    )
+    of_sum, of_memory, of_noise = find_enough(covered, name)
 
-    needed = answer(covered, name).loc["layer sum", "all_determined"]
+    answers = answer(covered, name)
+    needed = answers.loc["layer sum", "all_determined"]
     assert 0.1 < needed < 0.8
     if name == "composed_ood":
-        assert enough["sum"] == needed
-    assert enough["memory"] is None
-    assert enough["noise"] is None
+        assert of_sum == needed
+    assert of_memory is None
+    assert of_noise is None
 
 
-def test_a_sum_is_exact_where_it_is_determined(covered: Tables) -> None:
-    table = tfcomp.coverage_table(*covered, "composed_ood")
-    table = table[table["line"] == "layer sum"]
-    is_exact = table["mean"] < 1e-6
-    assert is_exact.tolist() == (table["determined"] == 1).tolist()
-    assert (table["nearest"] > 0.1).all()
+def test_a_sum_is_exact_where_it_is_determined(covered) -> None:
+    runs, numbers = covered
+
+    table = tfcomp.coverage_table(runs, numbers, "composed_ood")
+
+    of_sum = table[table["line"] == "layer sum"]
+    is_exact = of_sum["mean"] < 1e-6
+    is_determined = of_sum["determined"] == 1
+    assert is_exact.tolist() == is_determined.tolist()
+    assert of_sum["nearest"].min() > 0.1
 
 
 def write(path: Path) -> Path:
     """Writes additive images and embeddings of all combinations."""
     images = SUM.reshape(-1, 3, 4)
-    np.savez(path, images=images, classes=INDEX, names=["x", "y"], last=SUM)
+    np.savez(
+        path,
+        images=images,
+        classes=INDEX,
+        names=["x", "y"],
+        last=SUM,
+    )
     return path
 
 
-def test_command_of_embeddings(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
-) -> None:
+@pytest.mark.usefixtures("no_pdf")
+def test_command_of_embeddings(tmp_path, capsys) -> None:
     path = write(tmp_path / "own.npz")
     output = tmp_path / "out"
 
@@ -256,10 +318,7 @@ def test_command_of_embeddings(
         embeddings.main(["embeddings", str(path), FLAGS, "--seeds=0"])
 
 
-def test_command_of_data(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_command_of_data(tmp_path, capsys) -> None:
     """Of images that add up, the additive predictor needs the certificate."""
     path = write(tmp_path / "own.npz")
     data = ["--dataset=table", f"--data={path}", "--region=none"]
@@ -268,6 +327,6 @@ def test_command_of_data(
 
     lines = capsys.readouterr().out.splitlines()
     additive, nearest = [line for line in lines if "predictor" in line]
-    share = re.findall(r"determined from ([\d.]+)", additive)[0]
+    (share,) = re.findall(r"determined from ([\d.]+)", additive)
     assert f"additive: enough from {share} " in additive
     assert "nearest training image: no coverage" in nearest

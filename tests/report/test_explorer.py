@@ -36,6 +36,7 @@ EARLY = IMAGES[::-1].copy()
 PLANTED = 17  # the combination that one of the models draws differently
 CHANGE = (1, 2, 0)  # row, column, channel
 STEP = 1 / 255
+NEUTRAL = 0xF7 / 255  # no difference
 CELL = 48  # the side of a cell of the map in pixels
 LEFT = 62
 BELOW = 84
@@ -54,7 +55,12 @@ def make_model(
         levels=[["disc", EVIL], None, ["S", "M", "L"]],
     )
     decoder = tfcomp.FactorTable(images, CLASSES, names=NAMES)
-    return tfcomp.evaluate(decoder.draw, table, region, name=name)
+    return tfcomp.evaluate(
+        decoder.draw,
+        table,
+        region,
+        name=name,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +71,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelReport]:
     folder = tmp_path_factory.mktemp("run")
     # Eight bits cut outputs to 0..1, but not their errors.
     errors = np.arange(24) + 0.5
-    write_outputs(folder, 3, right.dataset.splits.grid, EARLY, errors)
+    write_outputs(
+        folder,
+        3,
+        right.dataset.splits.grid,
+        EARLY,
+        errors,
+    )
     run = dataclasses.replace(right.run, path=folder)
     right.analysis = RunAnalysis.of_run(run)
     return [right, make_model("wrong", changed)]
@@ -111,11 +123,16 @@ def read_pixels(page: Page, role: str) -> np.ndarray:
 
 
 def select(page: Page, run: int, combination: int) -> dict[str, Any]:
-    return page.evaluate(f"window.tfcomp.select({run}, {combination})")
+    call = f"window.tfcomp.select({run}, {combination})"
+    return page.evaluate(call)
 
 
 def selected(page: Page) -> dict[str, Any]:
     return page.evaluate("window.tfcomp.selected")
+
+
+def get_combination(page: Page) -> int:
+    return selected(page)["combination"]
 
 
 def list_combinations(page: Page) -> list[dict[str, Any]]:
@@ -124,28 +141,38 @@ def list_combinations(page: Page) -> list[dict[str, Any]]:
 
 def find_cell(page: Page, column: int, row: int) -> tuple[float, float]:
     """The middle of a cell of the map, counted from the lower left."""
-    box = page.locator('#explorer canvas[data-role="map"]').bounding_box()
+    canvas = page.locator('#explorer canvas[data-role="map"]')
+    box = canvas.bounding_box()
+    bottom = box["y"] + box["height"]
     x = box["x"] + LEFT + CELL * (column + 0.5)
-    y = box["y"] + box["height"] - BELOW - CELL * (row + 0.5)
+    y = bottom - BELOW - CELL * (row + 0.5)
     return x, y
 
 
 def hover(page: Page, column: int, row: int) -> dict[str, Any]:
-    page.mouse.move(*find_cell(page, column, row))
+    x, y = find_cell(page, column, row)
+    page.mouse.move(x, y)
     return selected(page)
 
 
-def test_no_error_and_no_request(page: Page, path: Path) -> None:
+def click(page: Page, column: int, row: int) -> None:
+    x, y = find_cell(page, column, row)
+    page.mouse.click(x, y)
+
+
+def test_no_error_and_no_request(page, path) -> None:
     page.problems.clear()
 
     page.reload()
 
+    own = path.as_uri()[:40]
     for problem in page.problems:
-        assert problem.startswith((path.as_uri()[:40], "data:image/png"))
-    assert "http" not in path.read_text().replace("http-equiv", "")
+        assert problem.startswith((own, "data:image/png"))
+    text = path.read_text().replace("http-equiv", "")
+    assert "http" not in text
 
 
-def test_runs_and_combinations(page: Page, models: list[ModelReport]) -> None:
+def test_runs_and_combinations(page, models) -> None:
     splits = models[0].dataset.splits
 
     combinations = list_combinations(page)
@@ -158,66 +185,54 @@ def test_runs_and_combinations(page: Page, models: list[ModelReport]) -> None:
         splits.is_ood,
         strict=True,
     ):
-        assert list(combination["factors"].values()) == classes.tolist()
+        values = combination["factors"].values()
+        assert list(values) == classes.tolist()
         assert combination["ood"] == is_ood
     levels = {"shape": EVIL, "x": "3", "size": "L"}
     assert combinations[-1]["levels"] == levels
 
 
-@pytest.mark.parametrize("place", ["2, 0", "-1, 0", "0, 24", "0, 0.5"])
-def test_what_does_not_exist_is_not_selected(page: Page, place: str) -> None:
-    with pytest.raises(Exception, match="from 0 to"):
-        page.evaluate(f"window.tfcomp.select({place})")
+def test_what_does_not_exist_is_not_selected(page) -> None:
+    for run, combination in ((2, 0), (-1, 0), (0, 24), (0, 0.5)):
+        with pytest.raises(Exception, match="from 0 to"):
+            select(page, run, combination)
 
 
-@pytest.mark.parametrize("run", [0, 1])
-def test_pixels_are_those_of_the_models(
-    page: Page,
-    models: list[ModelReport],
-    run: int,
-) -> None:
-    outputs = models[run].draw()
-    is_ood = models[run].dataset.splits.is_ood
+def test_pixels_are_those_of_the_models(page, models) -> None:
+    is_ood = models[0].dataset.splits.is_ood
 
-    for combination in range(24):
+    for run, model in enumerate(models):
+        for combination, image in enumerate(model.draw()):
+            select(page, run, combination)
+
+            truth = read_pixels(page, "truth")
+            output = read_pixels(page, "output")
+            marks = page.inner_text('#explorer [data-part="marks"]')
+            assert_allclose(truth, IMAGES[combination], atol=STEP)
+            assert_allclose(output, image, atol=STEP)
+            assert marks.startswith("Held out") == is_ood[combination]
+
+
+def test_an_output_that_differs_shows_as_different(page) -> None:
+    row, column, _ = CHANGE
+    for run, combination in ((0, PLANTED), (1, 3), (1, PLANTED)):
+        is_planted = (run, combination) == (1, PLANTED)
+        expected = np.zeros((4, 5), bool)
+        expected[row, column] = is_planted
+
         select(page, run, combination)
 
-        truth = read_pixels(page, "truth")
-        output = read_pixels(page, "output")
-        assert_allclose(truth, IMAGES[combination], atol=STEP)
-        assert_allclose(output, outputs[combination], atol=STEP)
-        marks = page.inner_text('#explorer [data-part="marks"]')
-        assert marks.startswith("Held out") == is_ood[combination]
+        difference = read_pixels(page, "difference")
+        differs = (difference != NEUTRAL).any(axis=-1)
+        errors = page.locator('#explorer [data-part="scores"] tr').nth(1)
+        cells = errors.inner_text().split("\t")
+        assert_array_equal(differs, expected)
+        assert (cells[1 + run] != "0") == is_planted
+        # The outputs of both runs stand beside each other.
+        assert page.locator("#explorer canvas[data-run]").count() == 2
 
 
-@pytest.mark.parametrize(
-    ("run", "combination"),
-    [(0, PLANTED), (1, 3), (1, PLANTED)],
-)
-def test_an_output_that_differs_shows_as_different(
-    page: Page,
-    run: int,
-    combination: int,
-) -> None:
-    neutral = np.full(3, 0xF7) / 255
-    expected = np.zeros((4, 5), bool)
-    expected[CHANGE[:2]] = (run, combination) == (1, PLANTED)
-
-    select(page, run, combination)
-
-    differs = (read_pixels(page, "difference") != neutral).any(axis=-1)
-    assert_array_equal(differs, expected)
-    row = page.locator('#explorer [data-part="scores"] tr').nth(1)
-    error = row.inner_text().split("\t")[1 + run]
-    assert (error == "0") == (not expected.any())
-    # The outputs of both runs stand beside each other.
-    assert page.locator("#explorer canvas[data-run]").count() == 2
-
-
-def test_predictors_without_a_network(
-    page: Page,
-    models: list[ModelReport],
-) -> None:
+def test_predictors_without_a_network(page, models) -> None:
     dataset = models[0].dataset
     is_ood = dataset.splits.is_ood
     references = predict_references(dataset)
@@ -233,29 +248,30 @@ def test_predictors_without_a_network(
         select(page, 0, combination)
 
         for role, images in predictions.items():
+            pixels = read_pixels(page, role)
             expected = images[combination].clip(0, 1)
-            assert_allclose(read_pixels(page, role), expected, atol=STEP)
+            assert_allclose(pixels, expected, atol=STEP)
 
 
-def test_hovering_clicking_and_keys(page: Page) -> None:
+def test_hovering_clicking_and_keys(page) -> None:
     first = hover(page, 0, 0)["combination"]
     output = read_pixels(page, "output")
     second = hover(page, 1, 0)["combination"]
     assert first != second
     assert (read_pixels(page, "output") != output).any()
 
-    page.mouse.click(*find_cell(page, 1, 1))
-    clicked = selected(page)["combination"]
+    click(page, 1, 1)
+    clicked = get_combination(page)
     hover(page, 0, 0)
     page.mouse.move(1, 1)  # off the map, which returns to what was clicked
-    assert selected(page)["combination"] == clicked
+    assert get_combination(page) == clicked
 
     page.keyboard.press("ArrowLeft")
-    reached = selected(page)["combination"]
+    reached = get_combination(page)
     assert reached == hover(page, 0, 1)["combination"]
     page.keyboard.press("ArrowLeft")  # to the border, where it stays
     page.keyboard.press("ArrowDown")
-    assert selected(page)["combination"] == first
+    assert get_combination(page) == first
 
 
 @pytest.mark.parametrize(
@@ -263,10 +279,10 @@ def test_hovering_clicking_and_keys(page: Page) -> None:
     [("xy", True), ("yx", True), ("xy", False)],
 )
 def test_maps_have_y_where_images_have_it(
-    open_page: Callable,
-    tmp_path: Path,
-    names: str,
-    down: bool,
+    open_page,
+    tmp_path,
+    names,
+    down,
 ) -> None:
     """Images of a dot at one of 3 x 3 places."""
     places = np.array(list(np.ndindex(3, 3)))
@@ -276,14 +292,22 @@ def test_maps_have_y_where_images_have_it(
         rows = 4 - rows
     images = np.zeros((9, 5, 5))
     images[np.arange(9), rows, columns] = 1
-    table = tfcomp.FactorTable(images, places, names=list(names))
+    table = tfcomp.FactorTable(
+        images,
+        places,
+        names=list(names),
+    )
     model = tfcomp.evaluate(table.draw, table, "x:2,y:2")
 
-    page = open_page(model.explore().write(tmp_path / "dots.html").as_uri())
+    path = model.explore().write(tmp_path / "dots.html")
+    page = open_page(path.as_uri())
 
     for column, row in np.ndindex(3, 3):
         factors = hover(page, column, 2 - row)["factors"]
-        assert factors == {"x": column, "y": row if down else 2 - row}
+        y = row
+        if not down:
+            y = 2 - row
+        assert factors == {"x": column, "y": y}
         dot = read_pixels(page, "truth")[..., 0].argmax()
         assert divmod(dot, 5) == (1 + row, 1 + column)
     page.close()
@@ -292,14 +316,17 @@ def test_maps_have_y_where_images_have_it(
     assert axes.yaxis_inverted() == (down and names == "xy")
 
 
-def test_further_factors_runs_and_epochs(page: Page) -> None:
-    first = list_combinations(page)[0]["factors"]
+def test_further_factors_runs_and_epochs(page) -> None:
+    combinations = list_combinations(page)
+    first = combinations[0]["factors"]
     select(page, 0, 0)
     sliders = page.locator("#explorer input[type=range]")
     assert sliders.count() == 2
     sliders.nth(0).focus()
     page.keyboard.press("End")
-    assert len(selected(page)["factors"].items() - first.items()) == 1
+    factors = selected(page)["factors"]
+    changed = factors.items() - first.items()
+    assert len(changed) == 1
 
     select(page, 0, 5)
     sliders.nth(1).focus()
@@ -307,8 +334,9 @@ def test_further_factors_runs_and_epochs(page: Page) -> None:
     assert selected(page)["epoch"] == 3
     assert_allclose(read_pixels(page, "output"), EARLY[5], atol=STEP)
     # The row of the error has the number of this picture, not the trained one.
-    cells = page.locator('#explorer [data-part="scores"] tr').nth(1)
-    assert float(cells.locator("td").first.inner_text()) == 5.5
+    errors = page.locator('#explorer [data-part="scores"] tr').nth(1)
+    text = errors.locator("td").first.inner_text()
+    assert float(text) == 5.5
     page.keyboard.press("End")
     assert selected(page)["epoch"] is None
 
@@ -318,16 +346,15 @@ def test_further_factors_runs_and_epochs(page: Page) -> None:
     assert sliders.count() == 1  # this run kept nothing
 
 
-def test_a_line_draws_the_images_along_it(page: Page) -> None:
+def test_a_line_draws_the_images_along_it(page) -> None:
     strip = page.locator('#explorer [data-part="line"]')
     assert not strip.is_visible()
 
     hover(page, 0, 0)
     page.mouse.down()
-    page.mouse.move(*find_cell(page, 1, 0))
+    last = hover(page, 1, 0)
     page.mouse.up()
 
-    last = selected(page)
     assert strip.is_visible()
     assert strip.locator(".film span").count() == 2
     frames = strip.locator(".film canvas")
@@ -341,16 +368,12 @@ def test_a_line_draws_the_images_along_it(page: Page) -> None:
 
     page.keyboard.press("Escape")
     assert not strip.is_visible()
-    page.mouse.click(*find_cell(page, 0, 0))
+    click(page, 0, 0)
     page.keyboard.press("Shift+ArrowUp")
     assert strip.is_visible()
 
 
-def test_in_a_notebook(
-    browser: Any,
-    models: list[ModelReport],
-    tmp_path: Path,
-) -> None:
+def test_in_a_notebook(browser, models, tmp_path) -> None:
     """A cell shows it as a frame of its own, of whatever is in its names."""
     cell = tmp_path / "cell.html"
     cell.write_text(f"<body>{models[0].explore()._repr_html_()}</body>")
@@ -380,7 +403,7 @@ def explore(open_page: Callable, tmp_path: Path) -> Callable:
     return explore
 
 
-def test_bumps_are_upright(explore: Callable) -> None:
+def test_bumps_are_upright(explore) -> None:
     """In a picture y goes up, in an array down."""
     flags = "--dataset=gaussian_bumps --grid_size=8 --region=square:3-5"
     dataset = make_dataset(parse_config(flags.split()))
@@ -406,34 +429,42 @@ def test_bumps_are_upright(explore: Callable) -> None:
         assert selected(page)["factors"] == {"x": x, "y": y}
 
 
-def test_one_factor(explore: Callable) -> None:
-    images = np.random.default_rng(0).uniform(size=(6, 3, 3)).astype("f4")
-    table = tfcomp.FactorTable(images, np.arange(6)[:, None], names=["x"])
+def test_one_factor(explore) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.uniform(size=(6, 3, 3)).astype("f4")
+    classes = np.arange(6)[:, None]
+    table = tfcomp.FactorTable(images, classes, names=["x"])
+    model = tfcomp.evaluate(table.draw, table, "x:2-3")
 
-    page = explore(tfcomp.evaluate(table.draw, table, "x:2-3"))
+    page = explore(model)
     select(page, 0, 5)
     page.focus('canvas[data-role="map"]')
     page.keyboard.press("ArrowLeft")
 
-    assert selected(page)["combination"] == 4
+    assert get_combination(page) == 4
     output = read_pixels(page, "output")[..., 0]
     assert_allclose(output, images[4], atol=STEP)
 
 
-def test_few_of_many_levels_exist(
-    explore: Callable,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_few_of_many_levels_exist(explore, monkeypatch) -> None:
     """The page shows as many combinations as fit, and keys find them."""
     monkeypatch.setattr("tfcomp.report.explorer.MAX_EXPLORED", 30)
     rng = np.random.default_rng(0)
     classes = np.unique(rng.integers(0, 12, (40, 3)), axis=0)
     images = (classes / 11).reshape(-1, 1, 3, 1).astype("f4")
-    table = tfcomp.FactorTable(images, classes, names=["a", "b", "c"])
-
-    page = explore(
-        tfcomp.evaluate(lambda f: f[:, None, :, None] / 11, table, "none")
+    table = tfcomp.FactorTable(
+        images,
+        classes,
+        names=["a", "b", "c"],
     )
+
+    model = tfcomp.evaluate(
+        lambda factors: factors[:, None, :, None] / 11,
+        table,
+        "none",
+    )
+
+    page = explore(model)
 
     count = len(list_combinations(page))
     assert 7 < count <= 30

@@ -25,11 +25,13 @@ def model() -> tfcomp.ModelReport:
 
 def read_sheet(sprite: dict) -> np.ndarray:
     text = sprite["sprite"].removeprefix("data:image/png;base64,")
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(text))))
+    file = io.BytesIO(base64.b64decode(text))
+    return np.asarray(Image.open(file))
 
 
 def read_bytes(text: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), np.uint8)
+    content = base64.b64decode(text)
+    return np.frombuffer(content, np.uint8)
 
 
 @pytest.mark.parametrize(
@@ -37,17 +39,18 @@ def read_bytes(text: str) -> np.ndarray:
     [(1, 1, True), (5, 2, False), (9, 3, True)],
 )
 def test_tiles(
-    count: int,
-    channels: int,
-    upright: bool,
-    rng: np.random.Generator,
+    count,
+    channels,
+    upright,
+    rng,
 ) -> None:
     images = rng.uniform(-0.2, 1.2, (count, 4, 3, channels))
     pictures = images.clip(0, 1)
     if channels == 1:
         pictures = pictures[..., 0]
     if channels == 2:
-        pictures = np.concatenate([pictures[..., 0], pictures[..., 1]], axis=2)
+        pictures = np.moveaxis(pictures, 3, 2)
+        pictures = pictures.reshape(count, 4, 6)
     if not upright:
         pictures = pictures[:, ::-1]
 
@@ -73,9 +76,12 @@ def test_broken_pixels_are_black_and_said() -> None:
 
     sprite = make_sprite({"": images}, upright=True)
 
-    assert explorer.list_ranges(images) == {1: [None, None], 2: [0.5, 1.25]}
-    row, column = divmod(sprite["images"][""][1], sprite["columns"])
-    assert read_sheet(sprite)[2 * row, 2 * column] == 0
+    ranges = explorer.list_ranges(images)
+    tile = sprite["images"][""][1]
+    row, column = divmod(tile, sprite["columns"])
+    sheet = read_sheet(sprite)
+    assert ranges == {1: [None, None], 2: [0.5, 1.25]}
+    assert sheet[2 * row, 2 * column] == 0
 
 
 def test_metric_tensors() -> None:
@@ -87,42 +93,58 @@ def test_metric_tensors() -> None:
     )
     model = tfcomp.evaluate(table.draw, table, "shape:ring,x:1-2")
     (metrics,) = model.analysis.metrics.values()  # of x and size
-    lengths = np.sqrt(np.diagonal(metrics, axis1=1, axis2=2))
+    squares = np.diagonal(metrics, axis1=1, axis2=2)
+    lengths = np.sqrt(squares)
+    longest = lengths.max()
     cosines = metrics[:, 0, 1] / lengths.prod(axis=1)
-    log_volume = 0.5 * np.linalg.slogdet(metrics)[1]
+    _, log_determinant = np.linalg.slogdet(metrics)
 
     (run,) = explorer.collect([model.analysis])["runs"]
 
     (stage,) = run["stages"]
-    packed = read_bytes(stage["lengths"]).reshape(24, 2)
-    longest = lengths.max()
-    assert_allclose(packed / 255 * longest, lengths, atol=longest / 500)
-    (packed,) = stage["cosines"]
-    assert_allclose(read_bytes(packed) / 127.0 - 1, cosines, atol=0.004)
-    assert_allclose(stage["log_volume"], log_volume, rtol=1e-3)
+    packed = read_bytes(stage["lengths"]) / 255
+    packed = longest * packed.reshape(24, 2)
+    assert_allclose(packed, lengths, atol=longest / 500)
+    (text,) = stage["cosines"]
+    packed = read_bytes(text) / 127.0 - 1
+    assert_allclose(packed, cosines, atol=0.004)
+    assert_allclose(stage["log_volume"], log_determinant / 2, rtol=1e-3)
+
+    pixels = IMAGES.reshape(24, -1)
+    units = pixels[:, stage["units"]]
     low, high = np.transpose(stage["ranges"])
-    maps = read_bytes(stage["maps"]).reshape(-1, 24).T
-    units = IMAGES.reshape(24, -1)[:, stage["units"]]
-    assert_allclose(low + maps / 255 * (high - low), units, atol=0.004)
+    maps = read_bytes(stage["maps"]) / 255
+    maps = maps.reshape(-1, 24).T
+    unpacked = low + maps * (high - low)
+    assert_allclose(unpacked, units, atol=0.004)
 
 
-def test_errors_and_certificates(model: tfcomp.ModelReport) -> None:
+def average_squares(images: np.ndarray) -> np.ndarray:
+    """The mean over the pixels of each image, [n]."""
+    return np.square(images).mean(axis=(1, 2, 3))
+
+
+def test_errors_and_certificates(model) -> None:
     is_ood = model.dataset.splits.is_ood
     mean = IMAGES[~is_ood].mean(axis=0)
     nearest = predict_references(model.dataset)["nearest_id"]
-    errors = np.square(nearest - IMAGES).mean(axis=(1, 2, 3))
-    errors /= np.square(IMAGES - mean).mean(axis=(1, 2, 3))
+    errors = average_squares(nearest - IMAGES)
+    errors /= average_squares(IMAGES - mean)
 
     (group,) = explorer.collect([model.analysis])["groups"]
 
-    assert_allclose(group["errors"]["nearest_id"], errors, rtol=1e-3)
+    measured = group["errors"]["nearest_id"]
+    assert_allclose(measured, errors, rtol=1e-3)
     orders = np.array(group["certified"]["order"])
     assert orders[~is_ood].max() == 0
     assert orders[is_ood].min() >= 1
-    for order, certificate in certify_dataset(model.dataset).items():
-        if certificate is not None:
-            certified = certificate.certified[is_ood]
-            assert_array_equal(orders[is_ood] >= order, certified)
+    certificates = certify_dataset(model.dataset)
+    for order, certificate in certificates.items():
+        if certificate is None:
+            continue
+        is_certified = orders >= order
+        expected = certificate.certified
+        assert_array_equal(is_certified[is_ood], expected[is_ood])
 
 
 @pytest.mark.parametrize(
@@ -130,9 +152,9 @@ def test_errors_and_certificates(model: tfcomp.ModelReport) -> None:
     [("shape:1,x:1-2", [0, 0]), ("shape:0,x:0", [0, 1])],
 )
 def test_runs_on_the_same_data_share_what_needs_no_network(
-    model: tfcomp.ModelReport,
-    region: str,
-    groups: list[int],
+    model,
+    region,
+    groups,
 ) -> None:
     other = make_model("other", IMAGES[::-1].copy(), region)
 
@@ -141,18 +163,18 @@ def test_runs_on_the_same_data_share_what_needs_no_network(
     assert [run["group"] for run in data["runs"]] == groups
 
 
-def test_pages_stay_small(
-    model: tfcomp.ModelReport,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pages_stay_small(model, monkeypatch) -> None:
     # Gray images of 64 x 64 pixels of one run, in full.
     assert explorer.MAX_BYTES // (5 * 64 * 64) > 1600
     monkeypatch.setattr("tfcomp.report.explorer.MAX_BYTES", 60 * 5 * 20)
 
+    of_one = explorer.count_combinations([model.analysis])
+    of_four = explorer.count_combinations([model.analysis] * 4)
     (group,) = explorer.collect([model.analysis])["groups"]
 
-    assert explorer.count_combinations([model.analysis]) == 20
-    assert explorer.count_combinations([model.analysis] * 4) == 5
+    is_ood = group["ood"]
+    assert of_one == 20
+    assert of_four == 5
     assert group["total"] == 24
-    assert len(group["ood"]) <= 20
-    assert 0 < sum(group["ood"]) < len(group["ood"])
+    assert len(is_ood) <= 20
+    assert 0 < sum(is_ood) < len(is_ood)

@@ -1,7 +1,6 @@
 """Runs of several settings: their names, and the first screen."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,19 +56,17 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
     return analyses
 
 
-def test_a_series_is_drawn_at_the_same_positions(
-    series: list[RunAnalysis],
-    tmp_path: Path,
-) -> None:
+def test_a_series_is_drawn_at_the_same_positions(series, tmp_path) -> None:
     runs = rename_runs(series)
     scored = score_runs(runs, tmp_path)
 
     table, pictures = make_answer(runs, scored).exhibits
 
     panels = pictures.figure.axes
-    labels = [axes.get_ylabel() for axes in panels]
-    assert list(filter(None, labels)) == ["truth", "run_0", "run_3"]
-    subsets = [axes.get_title().split()[0] for axes in panels[:8]]
+    labels = [axes.get_ylabel() for axes in panels if axes.get_ylabel()]
+    titles = [axes.get_title() for axes in panels[:8]]
+    subsets = [title.split()[0] for title in titles]
+    assert labels == ["truth", "run_0", "run_3"]
     assert subsets == ["ID"] * 3 + ["OOD"] * 5
     for row, analysis in zip(table.rows, runs, strict=True):
         scores = analysis.evaluation.scores
@@ -84,32 +81,43 @@ def test_a_series_is_drawn_at_the_same_positions(
         assert numbers == pytest.approx(expected, abs=0.006)
         assert row["setting"] == analysis.setting
         ((_, address),) = row["seeds"].parts
-        assert (tmp_path / address).resolve() == analysis.run.path
+        folder = (tmp_path / address).resolve()
+        assert folder == analysis.run.path
 
 
-def test_errors_before_training_have_a_table(series: list[RunAnalysis]) -> None:
+def test_errors_before_training_have_a_table(series) -> None:
     exhibits = make_errors(series).exhibits
 
     tables = {exhibit.name: exhibit.rows for exhibit in exhibits}
     assert tables["untrained"] == [
-        {"run": "run_0", "id": 1.5, "ood": 2.25},
-        {"run": "run_3", "id": 1.5, "ood": 5.25},
+        {
+            "run": "run_0",
+            "id": 1.5,
+            "ood": 2.25,
+        },
+        {
+            "run": "run_3",
+            "id": 1.5,
+            "ood": 5.25,
+        },
     ]
 
 
-def test_a_run_that_cannot_be_written(
-    series: list[RunAnalysis],
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_a_run_that_cannot_be_written(series, capsys) -> None:
     write_projections(series[0])
 
     assert "event files" in capsys.readouterr().err
 
 
-def test_controls_draw_nothing_new(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_pdf")
+def test_controls_draw_nothing_new(tmp_path) -> None:
     flags = "--flagfile=smoke.flags --grid_size=8 --region=square:3-4"
     dataset = make_dataset(parse_config([*flags.split(), "--train_all"]))
-    model = tfcomp.evaluate(dataset.render_array, dataset, name="all")
+    model = tfcomp.evaluate(
+        dataset.render_array,
+        dataset,
+        name="all",
+    )
 
     page = model.write_report(tmp_path, ["explorer"]).read_text()
 
@@ -117,9 +125,7 @@ def test_controls_draw_nothing_new(tmp_path: Path) -> None:
     assert "all: control" in page
 
 
-def test_runs_on_other_data_are_another_group(
-    series: list[RunAnalysis],
-) -> None:
+def test_runs_on_other_data_are_another_group(series) -> None:
     other = RunAnalysis.of_run(series[1].run)
     truth = other.evaluation.truth + 1e-3
     other.evaluation = dataclasses.replace(other.evaluation, truth=truth)
@@ -138,7 +144,12 @@ def test_seeds_of_a_setting_are_in_order() -> None:
 
 
 def test_a_predictor_has_a_mean_if_every_run_has_its_error() -> None:
-    first = ScoredRun("a", 0, {}, others={"additive": 3.0})
+    first = ScoredRun(
+        "a",
+        0,
+        {},
+        others={"additive": 3.0},
+    )
     second = ScoredRun("a", 1, {})
 
     (alone,) = make_table([first]).rows
@@ -150,17 +161,23 @@ def test_a_predictor_has_a_mean_if_every_run_has_its_error() -> None:
 
 def make_corner(region: str, name: str, repeats: int = 1) -> RunAnalysis:
     """A perfect model of random images at 6 x 6 places."""
-    places = np.array(list(np.ndindex(6, 6)))
-    images = np.random.default_rng(0).random((36, 4, 4)).astype("f4")
+    rng = np.random.default_rng(0)
+    places = np.argwhere(np.ones((6, 6)))
+    images = rng.random((36, 4, 4)).astype("f4")
     table = tfcomp.FactorTable(
         np.repeat(images, repeats, axis=0),
         np.repeat(places, repeats, axis=0),
         names=["x", "y"],
     )
-    return tfcomp.evaluate(table.draw, table, region, name=name).analysis
+    return tfcomp.evaluate(
+        table.draw,
+        table,
+        region,
+        name=name,
+    ).analysis
 
 
-def test_there_is_a_map_for_each_split(series: list[RunAnalysis]) -> None:
+def test_there_is_a_map_for_each_split(series) -> None:
     model = make_corner("x:3-5,y:3-5", "a")
     again = model.rename("c", "c")
 
@@ -174,13 +191,16 @@ def test_runs_with_other_scores_share_a_table() -> None:
     """Of several images of a combination there are more scores."""
     once = make_corner("x:0,y:0", "once")
     twice = make_corner("x:0,y:0", "twice", repeats=2)
-    names = [model.name for model in rename_runs([once, twice])]
+
+    models = rename_runs([once, twice])
+    exhibit = make_output_rows([once, twice])
+
+    names = [model.name for model in models]
     assert names == ["once", "twice"]  # models from elsewhere keep theirs
-
-    rows = make_output_rows([once, twice]).rows
-
-    assert rows[0].keys() == rows[-1].keys()
-    assert rows[0].keys() > once.evaluation.scores["id"].keys()
+    first, *_, last = exhibit.rows
+    scores = once.evaluation.scores["id"]
+    assert first.keys() == last.keys()
+    assert first.keys() > scores.keys()
 
 
 def list_names(runs: dict[str, str]) -> list[tuple[str, str]]:
@@ -207,7 +227,7 @@ def test_trials_have_no_hashes() -> None:
     "flags",
     ["--depth=2 --width=9 --encoding=bump --rank=3", "--encoding=ramp", ""],
 )
-def test_names_that_users_gave_stay(flags: str) -> None:
+def test_names_that_users_gave_stay(flags) -> None:
     """Whether much differs, or one flag, or only the names."""
     assert list_names({"a": "", "b": flags}) == [("a", "a"), ("b", "b")]
 

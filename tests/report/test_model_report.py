@@ -1,7 +1,5 @@
 """The one object of a model on data: factors by name, tables, pictures."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,8 +14,9 @@ from tfcomp.models.stages import make_stage_model
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
-CLASSES = np.array(list(np.ndindex(2, 3, 3)))
-IMAGES = np.random.default_rng(0).uniform(size=(18, 4, 4)).astype("f4")
+CLASSES = np.argwhere(np.ones((2, 3, 3)))
+RNG = np.random.default_rng(0)
+IMAGES = RNG.uniform(size=(18, 4, 4)).astype("f4")
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +27,10 @@ def run(smoke_run: RunConfig) -> ModelReport:
 @pytest.fixture(scope="module")
 def outputs(run: ModelReport) -> np.ndarray:
     """Images of the network by x and y, [12, 12, H, W, C]."""
-    images = run.model.predict(run.dataset.splits.grid, verbose=0)
-    return images.reshape(12, 12, *images.shape[1:])
+    grid = run.dataset.splits.grid
+    images = run.model.predict(grid, verbose=0)
+    shape = images.shape[1:]
+    return images.reshape(12, 12, *shape)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,12 @@ def shapes() -> ModelReport:
         names=["shape", "x", "y"],
         levels=[["disc", "ring"], None, None],
     )
-    return tfcomp.evaluate(table.draw, table, "shape:ring,x:2", name="<b>")
+    return tfcomp.evaluate(
+        table.draw,
+        table,
+        "shape:ring,x:2",
+        name="<b>",
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,33 +58,49 @@ def shapes() -> ModelReport:
         pd.DataFrame({"y": [4], "x": [3]}),
     ],
 )
-def test_one_combination(
-    run: ModelReport,
-    outputs: np.ndarray,
-    factors: object,
-) -> None:
-    assert_allclose(run.draw(factors)[0], outputs[3, 4], atol=1e-6)
+def test_one_combination(run, outputs, factors) -> None:
+    (image,) = run.draw(factors)
+    assert_allclose(image, outputs[3, 4], atol=1e-6)
 
 
-def test_many_combinations(run: ModelReport, outputs: np.ndarray) -> None:
+def test_many_combinations(run, outputs) -> None:
     images = run.draw()
     row = run.draw(x=range(12), y=5)
 
-    assert_allclose(images, outputs.reshape(images.shape), atol=1e-6)
+    expected = outputs.reshape(images.shape)
+    assert_allclose(images, expected, atol=1e-6)
     assert_allclose(row, outputs[:, 5], atol=1e-6)
 
 
-def test_categories_by_name_and_by_number(shapes: ModelReport) -> None:
-    by_name = shapes.draw(shape=["ring", "disc"], x=1, y=2)
-    by_number = shapes.draw(shape=[1, 0], x=1, y=2)
+def test_categories_by_name_and_by_number(shapes) -> None:
+    by_name = shapes.draw(
+        shape=["ring", "disc"],
+        x=1,
+        y=2,
+    )
+    by_number = shapes.draw(
+        shape=[1, 0],
+        x=1,
+        y=2,
+    )
 
-    places = (CLASSES[:, 1:] == [1, 2]).all(axis=1)
-    disc, ring = IMAGES[places]
+    is_place = (CLASSES[:, 1:] == [1, 2]).all(axis=1)
+    disc, ring = IMAGES[is_place]
     assert_allclose(by_name[..., 0], [ring, disc], atol=1e-6)
     assert_array_equal(by_number, by_name)
-    for factors in ({"shape": 7, "x": 1, "y": 2}, [[0.4, 1, 2]]):
-        with pytest.raises(ConfigError, match="among disc, r"):
-            shapes.draw(factors)
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        {"shape": 7, "x": 1, "y": 2},
+        {"shape": "cone", "x": 1, "y": 2},
+        [[0.4, 1, 2]],
+    ],
+)
+def test_categories_that_do_not_exist(factors, shapes) -> None:
+    with pytest.raises(ConfigError, match="among disc, r"):
+        shapes.draw(factors)
 
 
 @pytest.mark.parametrize(
@@ -95,51 +117,57 @@ def test_categories_by_name_and_by_number(shapes: ModelReport) -> None:
         (lambda r: r.plot_samples("odd"), "id, ood"),
     ],
 )
-def test_mistakes_say_what_there_is(
-    run: ModelReport,
-    call: Callable,
-    words: str,
-) -> None:
+def test_mistakes_say_what_there_is(run, call, words) -> None:
     with pytest.raises(ConfigError, match=words):
         call(run)
 
 
-def test_activations_and_geometry(run: ModelReport) -> None:
-    points = np.array([[3, 4], [5.5, 6]], np.float32)
+def test_activations_and_geometry(run) -> None:
+    points = np.float32([[3, 4], [5.5, 6]])
     stage = run.stages[1]
     stages = make_stage_model(run.model, [stage])
-    jacobians = compute_stage_jacobians(stages, points)[stage]
-    metrics = np.einsum("bki,bkj->bij", jacobians, jacobians)
+    jacobians = compute_stage_jacobians(stages, points)
+    jacobian = jacobians[stage]
+    metrics = np.einsum("bki,bkj->bij", jacobian, jacobian)
 
     activations = run.activations(stage, points)
-    geometry = run.geometry(stage, x=[3, 5.5], y=[4, 6])
+    geometry = run.geometry(
+        stage,
+        x=[3, 5.5],
+        y=[4, 6],
+    )
 
-    assert_allclose(activations, stages(points)[stage], atol=1e-6)
+    everywhere = run.geometry(stage)
+
+    expected = stages(points)[stage]
+    assert_allclose(activations, expected, atol=1e-6)
     assert_allclose(geometry, metrics, rtol=1e-3)
-    assert run.geometry(stage).shape == (144, 2, 2)
+    assert everywhere.shape == (144, 2, 2)
 
 
-def test_the_table_has_the_errors_of_all_combinations(run: ModelReport) -> None:
+def test_the_table_has_the_errors_of_all_combinations(run) -> None:
     table = run.to_frame()
 
     names = ["x", "y", "is_ood", "mse", "relative_mse", "ssim_error"]
     assert list(table.columns) == names
     assert_array_equal(table["is_ood"], run.dataset.splits.is_ood)
     means = table.groupby("is_ood")["mse"].mean()
-    assert means[False] == pytest.approx(run.scores["id"]["mse"], rel=1e-5)
-    assert means[True] == pytest.approx(run.scores["ood"]["mse"], rel=1e-5)
+    scores = [run.scores[subset]["mse"] for subset in ("id", "ood")]
+    assert means.tolist() == pytest.approx(scores, rel=1e-5)
 
 
-def test_a_finer_table_has_the_same_errors(run: ModelReport) -> None:
+def test_a_finer_table_has_the_same_errors(run) -> None:
     finer = run.refine(between=23).to_frame()  # every half pixel
 
-    assert len(finer) == 23**2
-    is_on_grid = (finer[["x", "y"]] % 1 == 0).all(axis=1)
+    places = finer[["x", "y"]]
+    is_on_grid = (places % 1 == 0).all(axis=1)
     errors = finer.loc[is_on_grid, "mse"]
-    assert_allclose(errors, run.to_frame()["mse"], rtol=1e-3)
+    expected = run.to_frame()["mse"]
+    assert len(finer) == 23**2
+    assert_allclose(errors, expected, rtol=1e-3)
 
 
-def test_what_a_notebook_shows(run: ModelReport, shapes: ModelReport) -> None:
+def test_what_a_notebook_shows(run, shapes) -> None:
     page = shapes._repr_html_()
 
     assert "<table" in page
@@ -151,18 +179,14 @@ def test_what_a_notebook_shows(run: ModelReport, shapes: ModelReport) -> None:
     assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
 
 
-def test_samples_errors_and_layers_are_plotted(shapes: ModelReport) -> None:
-    figures = [
-        shapes.plot_samples("id"),
-        shapes.plot_samples("ood"),
-        shapes.plot_error(),
-        shapes.plot_layers(),
-    ]
-
-    assert all(figure.axes for figure in figures)
+def test_samples_errors_and_layers_are_plotted(shapes) -> None:
+    assert shapes.plot_samples("id").axes
+    assert shapes.plot_samples("ood").axes
+    assert shapes.plot_error().axes
+    assert shapes.plot_layers().axes
 
 
-def test_figures_of_a_column_have_four_samples(run: ModelReport) -> None:
+def test_figures_of_a_column_have_four_samples(run) -> None:
     page = run.plot_samples("id")
     column = run.plot_samples("id", width="column")
 
@@ -173,10 +197,14 @@ def test_figures_of_a_column_have_four_samples(run: ModelReport) -> None:
 
 
 @pytest.mark.parametrize("share, least", [(1.0, 0.0), (0.01, 0.9)])
-def test_colors_of_errors_begin_at_0(share: float, least: float) -> None:
+def test_colors_of_errors_begin_at_0(share, least) -> None:
     places = CLASSES[:, 1:]
     rows = CLASSES[:, 0] == 0
-    table = tfcomp.FactorTable(IMAGES[rows], places[rows], names=["x", "y"])
+    table = tfcomp.FactorTable(
+        IMAGES[rows],
+        places[rows],
+        names=["x", "y"],
+    )
     model = tfcomp.evaluate(lambda f: share * table.draw(f), table, "x:2,y:2")
 
     figure = model.plot_error()
@@ -189,8 +217,11 @@ def test_colors_of_errors_begin_at_0(share: float, least: float) -> None:
 
 
 def test_a_perfect_image_that_the_reference_equals_is_no_error() -> None:
-    grays = np.linspace(0, 1, 3)[:, None, None] * np.ones((4, 4))
-    table = tfcomp.FactorTable(grays, np.arange(3)[:, None], names=["x"])
+    grays = np.zeros((3, 4, 4))
+    grays[1] = 0.5
+    grays[2] = 1
+    classes = np.arange(3)[:, None]
+    table = tfcomp.FactorTable(grays, classes, names=["x"])
 
     errors = tfcomp.evaluate(table.draw, table).to_frame()
 
@@ -199,9 +230,10 @@ def test_a_perfect_image_that_the_reference_equals_is_no_error() -> None:
 
 def make_categories(name: str) -> ModelReport:
     """A model of two categories without a region."""
+    images = np.eye(4, dtype=np.float32)
     table = tfcomp.FactorTable(
-        np.eye(4, dtype=np.float32).reshape(4, 2, 2),
-        np.array(list(np.ndindex(2, 2))),
+        images.reshape(4, 2, 2),
+        np.argwhere(np.ones((2, 2))),
         names=["a", "b"],
         kinds=["categorical", "categorical"],
     )

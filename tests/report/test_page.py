@@ -44,8 +44,20 @@ def render(*sections: Section, text: str = "") -> str:
 
 
 def test_texts_are_escaped() -> None:
-    exhibit = Exhibit(EVIL, EVIL, EVIL, rows=[{EVIL: EVIL}])
-    section = Section(EVIL, EVIL, EVIL, [exhibit], EVIL, {EVIL: EVIL})
+    exhibit = Exhibit(
+        EVIL,
+        EVIL,
+        EVIL,
+        rows=[{EVIL: EVIL}],
+    )
+    section = Section(
+        EVIL,
+        EVIL,
+        EVIL,
+        [exhibit],
+        EVIL,
+        {EVIL: EVIL},
+    )
 
     plain = render()
     page = render(section, text=EVIL)
@@ -61,7 +73,12 @@ def test_texts_are_escaped() -> None:
 def test_what_does_not_apply_is_not_shown() -> None:
     link = Links([("a", "../a #1/")])
     rows = [{"run": link, "x": None, "y": 1.0}, {"run": "b", "x": None, "y": 2}]
-    filled = Section("b", "Has numbers", "", [Exhibit("t", "T", "", rows=rows)])
+    filled = Section(
+        "b",
+        "Has numbers",
+        "",
+        [Exhibit("t", "T", "", rows=rows)],
+    )
     empty = Section("a", "Does not apply", "", [])
 
     page = render(empty, filled)
@@ -81,9 +98,19 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{f"a long name of column {i}": 0.5 for i in range(40)}] * 30
     sections = []
     for i, name in enumerate(NAMES):
-        figure = draw_curves(table, xlabel="x", ylabel="y")
+        figure = draw_curves(
+            table,
+            xlabel="x",
+            ylabel="y",
+        )
         figure.set_figwidth(16)
-        exhibit = Exhibit(name, f"Exhibit {name}", "Text.", figure, rows)
+        exhibit = Exhibit(
+            name,
+            f"Exhibit {name}",
+            "Text.",
+            figure,
+            rows,
+        )
         save_exhibit(exhibit, folder)
         section = Section(
             f"s{i}",
@@ -94,7 +121,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         sections.append(section)
     answer = Answer(["The first sentence."], [])
-    page = render_page("A page", "Made now.", answer, sections, folder)
+    page = render_page(
+        "A page",
+        "Made now.",
+        answer,
+        sections,
+        folder,
+    )
     (folder / "page.html").write_text(page, "utf-8")
     return folder / "page.html"
 
@@ -121,7 +154,7 @@ def list_open(page: Page) -> list[str]:
     )
 
 
-def test_sections_fold_by_mouse_and_by_keys(page: Page) -> None:
+def test_sections_fold_by_mouse_and_by_keys(page) -> None:
     finding = page.get_by_text("Finding 1.")
     assert list_open(page) == []
     assert finding.is_visible()
@@ -137,11 +170,15 @@ def test_sections_fold_by_mouse_and_by_keys(page: Page) -> None:
 
     page.get_by_role("button", name="Unfold all").click()
     assert len(list_open(page)) == 3
-    page.get_by_role("button", name="Fold all", exact=True).click()
+    page.get_by_role(
+        "button",
+        name="Fold all",
+        exact=True,
+    ).click()
     assert list_open(page) == []
 
 
-def test_links_unfold_what_they_lead_to(page: Page, path: Path) -> None:
+def test_links_unfold_what_they_lead_to(page, path) -> None:
     link = page.get_by_role("link", name="Section 2")
     link.click()
     assert list_open(page) == ["section-s2"]
@@ -157,7 +194,7 @@ def test_links_unfold_what_they_lead_to(page: Page, path: Path) -> None:
     assert page.locator("#figure-one img").is_visible()
 
 
-def test_pictures_are_enlarged(page: Page) -> None:
+def test_pictures_are_enlarged(page) -> None:
     page.get_by_text("Finding 0.").click()
     link = page.locator("#figure-one a.zoom")
     dialog = page.locator("#page-zoom")
@@ -175,7 +212,7 @@ def test_pictures_are_enlarged(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 375])
-def test_contents_stick_and_nothing_is_cut(page: Page, width: int) -> None:
+def test_contents_stick_and_nothing_is_cut(page, width) -> None:
     page.set_viewport_size({"width": width, "height": 600})
     page.get_by_role("button", name="Unfold all").click()
 
@@ -190,10 +227,18 @@ def test_contents_stick_and_nothing_is_cut(page: Page, width: int) -> None:
 def list_answers(models: list) -> list[tfcomp.Exhibit]:
     rows = [{"model": model.name, "answer": 42} for model in models]
     rows.append({"more": 1.5})
-    return [tfcomp.Exhibit("answers", "Answers", "All of them.", rows=rows)]
+    return [
+        tfcomp.Exhibit(
+            "answers",
+            "Answers",
+            "All of them.",
+            rows=rows,
+        )
+    ]
 
 
-def test_a_page_with_a_section_of_a_user(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_pdf")
+def test_a_page_with_a_section_of_a_user(tmp_path) -> None:
     """Names of levels, which name curves, are not names of files."""
     images = np.random.default_rng(0).random((24, 4, 4)).astype("f4")
     table = tfcomp.FactorTable(
@@ -204,7 +249,11 @@ def test_a_page_with_a_section_of_a_user(tmp_path: Path) -> None:
         values=[None, [0, 1, 2, 3, 4, 6, 7, 8]],
     )
     result = tfcomp.evaluate(table.draw, table, region="x:3-4")
-    register = tfcomp.register_section("mine", title="My part", text="Is it?")
+    register = tfcomp.register_section(
+        "mine",
+        title="My part",
+        text="Is it?",
+    )
     register(list_answers)
 
     path = result.write_report(tmp_path / "report", ["mine", "runs", "gaps"])
@@ -235,11 +284,7 @@ def fail(models: list) -> list:
         (lambda models: [tfcomp.Exhibit("a/b", "", "")], "/"),
     ],
 )
-def test_a_section_that_fails_is_left_out(
-    function: Callable,
-    words: str,
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_a_section_that_fails_is_left_out(function, words, capsys) -> None:
     tfcomp.register_section("mine")(function)
     tfcomp.register_section("fine")(list_answers)
 
@@ -271,15 +316,15 @@ def test_every_section_has_a_maker() -> None:
 
 @pytest.fixture
 def donut() -> SimpleNamespace:
-    analysis = SimpleNamespace(name="donut", components={})
+    analysis = SimpleNamespace(
+        name="donut",
+        components={},
+    )
     analysis.for_pairs = analysis
     return analysis
 
 
-def test_without_umap_one_line_says_so(
-    donut: SimpleNamespace,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_umap_one_line_says_so(donut, monkeypatch) -> None:
     monkeypatch.setattr(stage_section, "has_umap", lambda: False)
 
     section = stage_section.make_umap([donut])
@@ -288,11 +333,7 @@ def test_without_umap_one_line_says_so(
     assert "pip install 'tfcomp[umap]'" in section.finding
 
 
-def test_umap_that_fails_is_left_out(
-    donut: SimpleNamespace,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_umap_that_fails_is_left_out(donut, monkeypatch, capsys) -> None:
     def fail(_: object) -> None:
         raise OSError("LLVM ERROR")
 

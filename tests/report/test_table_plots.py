@@ -1,8 +1,5 @@
 """Figures of the tables of many runs, beside slow means and intervals."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -47,7 +44,12 @@ def numbers() -> pd.DataFrame:
 def find_interval(values: np.ndarray) -> list[float]:
     """The mean, and the ends of its interval by Student's distribution."""
     mean = values.mean()
-    low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
+    low, high = stats.t.interval(
+        0.95,
+        df=len(values) - 1,
+        loc=mean,
+        scale=stats.sem(values),
+    )
     return [mean, low, high]
 
 
@@ -56,13 +58,18 @@ def find_interval(values: np.ndarray) -> list[float]:
     [("depth 2", slice(3)), ("depth 3", slice(3, 6))],
 )
 def test_scores_have_means_and_intervals_over_seeds(
-    numbers: pd.DataFrame,
-    row: str,
-    seeds: slice,
+    numbers,
+    row,
+    seeds,
 ) -> None:
     names = ["ood/mse", "own"]
 
-    plot = tfcomp.plot_scores(RUNS, numbers, names, width=3.0)
+    plot = tfcomp.plot_scores(
+        RUNS,
+        numbers,
+        names,
+        width=3.0,
+    )
 
     assert plot.get_figwidth() == 3.0
     marks = plot.data.set_index(["panel", "row", "mark"]).sort_index()
@@ -75,10 +82,7 @@ def test_scores_have_means_and_intervals_over_seeds(
 
 
 @pytest.mark.parametrize("plot", [tfcomp.plot_scores, tfcomp.plot_curves])
-def test_settings_are_in_the_order_of_their_numbers(
-    numbers: pd.DataFrame,
-    plot: Callable,
-) -> None:
+def test_settings_are_in_the_order_of_their_numbers(numbers, plot) -> None:
     depths = RUNS["depth"].map({2: 10, 3: 2})
     runs = RUNS.assign(depth=depths)
 
@@ -90,32 +94,42 @@ def test_settings_are_in_the_order_of_their_numbers(
     assert list(figure.data[column].unique()) == ["depth 2", "depth 10"]
 
 
-def test_a_line_over_stages(numbers: pd.DataFrame) -> None:
+def test_a_line_over_stages(numbers) -> None:
     deep = RUNS[RUNS["depth"] == 3]
 
     points = tfcomp.plot_curves(deep, numbers, "own").data
 
+    intervals = points[["mean", "low", "high"]]
+    of_code, of_image = intervals.to_numpy()
     assert points["stage"].tolist() == ["code", "image"]
-    expected = [find_interval(CODE[3:]), find_interval(IMAGE[3:])]
-    assert_allclose(points[["mean", "low", "high"]], expected)
+    assert_allclose(of_code, find_interval(CODE[3:]))
+    assert_allclose(of_image, find_interval(IMAGE[3:]))
 
 
-def test_a_row_of_two_depths_has_the_stages_of_the_deeper_one(
-    numbers: pd.DataFrame,
-) -> None:
+def test_a_row_of_two_depths_has_the_stages_of_the_deeper_one(numbers) -> None:
     is_code = (numbers["run"] == "f") & (numbers["stage"] == "code")
     deeper = numbers[is_code].assign(stage="stage_0")
-    order = {"": 0, "code": 1, "stage_0": 2, "image": 3}
+    order = {
+        "": 0,
+        "code": 1,
+        "stage_0": 2,
+        "image": 3,
+    }
     numbers = pd.concat([numbers, deeper])
     numbers = numbers.assign(place=numbers["stage"].map(order))
     numbers = numbers.sort_values(["run", "place"])
 
-    plot = tfcomp.plot_curves(RUNS, numbers, "own", by="width")
+    plot = tfcomp.plot_curves(
+        RUNS,
+        numbers,
+        "own",
+        by="width",
+    )
 
     assert plot.data["stage"].tolist() == ["code", "stage_0", "image"]
 
 
-def test_a_line_over_epochs(numbers: pd.DataFrame) -> None:
+def test_a_line_over_epochs(numbers) -> None:
     plot = tfcomp.plot_curves(
         RUNS,
         numbers,
@@ -128,15 +142,18 @@ def test_a_line_over_epochs(numbers: pd.DataFrame) -> None:
     assert plot.data["mean"].iloc[3] == pytest.approx(10 * OWN[3:].mean())
 
 
-def test_a_seed_that_lacks_its_number_leaves_no_mean(
-    numbers: pd.DataFrame,
-) -> None:
+def test_a_seed_that_lacks_its_number_leaves_no_mean(numbers) -> None:
     is_lost = (numbers["run"] == "a") & (numbers["when"] == "end")
     numbers["value"] = numbers["value"].mask(is_lost)
 
     marks = tfcomp.plot_scores(RUNS, numbers, "ood/mse").data
     lines = tfcomp.plot_curves(RUNS, numbers, "own").data
-    together = tfcomp.plot_scores(RUNS, numbers, "own", by="width").data
+    together = tfcomp.plot_scores(
+        RUNS,
+        numbers,
+        "own",
+        by="width",
+    ).data
 
     marks = marks[marks["row"] == "depth 2"].set_index("mark")["value"]
     assert_array_equal(marks["seed"], ERRORS[1:3])
@@ -147,10 +164,7 @@ def test_a_seed_that_lacks_its_number_leaves_no_mean(
     assert np.isnan(together["value"].iloc[-1])
 
 
-def test_looks_are_those_of_matplotlib(
-    numbers: pd.DataFrame,
-    tmp_path: Path,
-) -> None:
+def test_looks_are_those_of_matplotlib(numbers, tmp_path) -> None:
     style = {
         "axes.prop_cycle": matplotlib.cycler(color=["r", "b"]),
         "lines.linewidth": 3.0,
@@ -176,12 +190,12 @@ def test_looks_are_those_of_matplotlib(
         ({"names": "own", "width": "a4"}, "column, page"),
     ],
 )
-def test_mistakes(numbers: pd.DataFrame, options: dict, words: str) -> None:
+def test_mistakes(numbers, options, words) -> None:
     with pytest.raises(tfcomp.ConfigError, match=words):
         tfcomp.plot_scores(RUNS, numbers, **options)
 
 
-def test_a_score_without_numbers(numbers: pd.DataFrame) -> None:
+def test_a_score_without_numbers(numbers) -> None:
     numbers["value"] = np.nan
 
     with pytest.raises(tfcomp.ConfigError):

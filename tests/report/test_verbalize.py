@@ -13,7 +13,11 @@ def describe(id_error: Any, ood_error: Any, **changes: Any) -> str:
     metrics = {
         "id": {"relative_mse": id_error, "position_accuracy": 1.0},
         "ood": {"relative_mse": ood_error, "position_accuracy": 0.12},
-        "coverage": {"combinations": 0.8, "values": 1.0, "pixels": 1.0},
+        "coverage": {
+            "combinations": 0.8,
+            "values": 1.0,
+            "pixels": 1.0,
+        },
         "points": {"id": 119, "ood": 25},
     }
     return describe_scores(metrics | changes)
@@ -23,7 +27,7 @@ def describe(id_error: Any, ood_error: Any, **changes: Any) -> str:
     ("error", "verdict"),
     [(0.0501, "is worse on"), (0.05, "draws"), (1.05, "fails on")],
 )
-def test_the_error_decides_on_the_verdict(error: float, verdict: str) -> None:
+def test_the_error_decides_on_the_verdict(error, verdict) -> None:
     sentence = describe(0.002, error)
 
     assert f"{verdict} held-out" in sentence
@@ -32,9 +36,7 @@ def test_the_error_decides_on_the_verdict(error: float, verdict: str) -> None:
 
 
 @pytest.mark.parametrize("error", [0.001, None])
-def test_a_network_that_fits_nothing_is_called_that_first(
-    error: float | None,
-) -> None:
+def test_a_network_that_fits_nothing_is_called_that_first(error) -> None:
     sentence = describe(0.0502, error)
 
     assert "does not fit" in sentence
@@ -45,7 +47,11 @@ def test_a_network_that_fits_nothing_is_called_that_first(
 
 def test_of_several_images_the_mean_is_fitted() -> None:
     """The blank image has an error of 0.2; the mean image, 0.18."""
-    scores = {"mse": 0.1802, "relative_mse": 0.901, "floor_mse": 0.18}
+    scores = {
+        "mse": 0.1802,
+        "relative_mse": 0.901,
+        "floor_mse": 0.18,
+    }
     blank = scores | {"mse": 0.2, "relative_mse": 1.0}
     sentence = describe_scores({"id": scores, "ood": blank})
     assert "does not fit" not in sentence and "there is 1" in sentence
@@ -60,13 +66,13 @@ def test_of_several_images_the_mean_is_fitted() -> None:
         ("mean training image", "the mean training image"),
     ],
 )
-def test_the_unit_of_the_error_is_named(reference: str, image: str) -> None:
+def test_the_unit_of_the_error_is_named(reference, image) -> None:
     sentence = describe(0.002, 0.82, reference=reference)
     assert f"0.82 times {image}" in sentence
 
 
 @pytest.mark.parametrize("error", [None, math.nan])
-def test_missing_numbers_are_no_errors(error: float | None) -> None:
+def test_missing_numbers_are_no_errors(error) -> None:
     unplaced = {"relative_mse": 0.7, "position_accuracy": error}
 
     assert "not a number" in describe(error, 0.5)
@@ -81,10 +87,7 @@ def test_missing_numbers_are_no_errors(error: float | None) -> None:
         ({"copies": {"num_copies": 24, "num_held_out": 25}}, "24 of their 25"),
     ],
 )
-def test_what_training_lacked_or_knew_is_said(
-    changes: dict,
-    words: str,
-) -> None:
+def test_what_training_lacked_or_knew_is_said(changes, words) -> None:
     assert words in describe(0.01, 0.7, **changes)
     assert words not in describe(0.01, 0.7)
 

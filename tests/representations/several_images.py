@@ -15,8 +15,9 @@ CLASSES = np.repeat(COMBINATIONS, PLACES, axis=0)
 def render(shape: int, size: int, place: np.ndarray) -> np.ndarray:
     """Renders a disc, a bar or a cross of two sizes at a place."""
     rows, columns = np.indices((SIDE, SIDE))
-    down = np.abs(rows - place[0])
-    right = np.abs(columns - place[1])
+    row, column = place
+    down = np.abs(rows - row)
+    right = np.abs(columns - column)
     reach = (2, 4)[size]
     if shape == 0:
         return down**2 + right**2 <= reach**2
@@ -43,12 +44,18 @@ TABLE = tfcomp.FactorTable(
     names=["shape", "size"],
     levels=[["disc", "bar", "cross"], None],
 )
-MEANS = IMAGES.reshape(len(COMBINATIONS), PLACES, SIDE, SIDE).mean(axis=1)
+MEANS = IMAGES.reshape(
+    len(COMBINATIONS),
+    PLACES,
+    SIDE,
+    SIDE,
+).mean(axis=1)
 
 
 def find_combinations(factors: np.ndarray) -> np.ndarray:
     """Returns rows of `COMBINATIONS` for factor values, [n]."""
-    return 2 * factors[:, 0].astype(int) + factors[:, 1].astype(int)
+    shape, size = factors.astype(int).T
+    return 2 * shape + size
 
 
 class Sampler:
@@ -58,8 +65,10 @@ class Sampler:
         self._rng = np.random.default_rng(0)
 
     def __call__(self, factors: np.ndarray) -> np.ndarray:
-        rows = self._rng.integers(PLACES, size=len(factors))
-        return IMAGES[find_combinations(factors) * PLACES + rows]
+        combinations = find_combinations(factors)
+        places = self._rng.integers(PLACES, size=len(factors))
+        rows = PLACES * combinations + places
+        return IMAGES[rows]
 
 
 class LookUp(tfcomp.Reader):
@@ -72,14 +81,17 @@ class LookUp(tfcomp.Reader):
 
     def __init__(self, images: np.ndarray, classes: np.ndarray) -> None:
         image = keras.Input((SIDE, SIDE, 1))
-        super().__init__(keras.Model(image, image), TABLE.space)
+        network = keras.Model(image, image)
+        super().__init__(network, TABLE.space)
         self._known = images.reshape(len(images), -1)
         self._classes = classes
 
     def read(self, images: np.ndarray) -> np.ndarray:
         readings = np.zeros((len(images), 2), int)
         for row, image in enumerate(images):
-            distance = np.abs(self._known - image.ravel()).max(axis=1)
-            if distance.min() < 1e-6:
-                readings[row] = self._classes[distance.argmin()]
+            difference = np.abs(self._known - image.ravel())
+            distance = difference.max(axis=1)
+            nearest = distance.argmin()
+            if distance[nearest] < 1e-6:
+                readings[row] = self._classes[nearest]
         return readings

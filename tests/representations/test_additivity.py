@@ -1,6 +1,7 @@
 """Sums of parts: planted embeddings, and slow definitions of the scores."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from pytest import approx
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -14,27 +15,32 @@ from tfcomp.representations.additivity import Additivity, measure_additivity
 SIZES = (5, 6, 4)
 INDEX = make_grid(*SIZES).astype(int)
 IS_OOD = (INDEX[:, 0] >= 3) & (INDEX[:, 1] >= 4)
+COUNT = len(INDEX)
 UNITS = 40
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(size, UNITS)) for size in SIZES]
 ROTATION = np.linalg.qr(RNG.normal(size=(UNITS, UNITS)))[0]
 
 
-def look_up(parts: list[np.ndarray]) -> list[np.ndarray]:
-    """The part of each factor at all combinations, [n, units] each."""
-    return [part[INDEX[:, column]] for column, part in enumerate(parts)]
+def look_up(parts: list[np.ndarray]) -> np.ndarray:
+    """The part of each factor at all combinations, [F, n, units]."""
+    rows = []
+    for column, part in enumerate(parts):
+        rows.append(part[INDEX[:, column]])
+    return np.stack(rows)
 
 
-SUM = np.sum(look_up(PARTS), axis=0)
-PRODUCT = np.prod(look_up(PARTS), axis=0)
+SUM = look_up(PARTS).sum(axis=0)
+PRODUCT = look_up(PARTS).prod(axis=0)
 RANDOM = RNG.normal(size=SUM.shape)
 # The share that sums of parts explain by chance.
-CHANCE = (sum(SIZES) - 3) / (len(INDEX) - 1)
+CHANCE = (sum(SIZES) - 3) / (COUNT - 1)
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 
 
 def measure(values, index=INDEX, is_ood=IS_OOD) -> Additivity:
-    return measure_additivity(values, index, SIZES, is_ood)[0]
+    additive, _ = measure_additivity(values, index, SIZES, is_ood)
+    return additive
 
 
 def predict(
@@ -43,33 +49,44 @@ def predict(
     is_known: np.ndarray | slice = slice(None),
 ) -> np.ndarray:
     """Least squares on one-hot factors, by scikit-learn."""
-    codes = OneHotEncoder(sparse_output=False).fit_transform(index)
+    encoder = OneHotEncoder(sparse_output=False)
+    codes = encoder.fit_transform(index)
     regression = LinearRegression()
     regression.fit(codes[is_known], values[is_known])
     return regression.predict(codes)
 
 
+def sum_squares(values: np.ndarray) -> float:
+    """The sum of squares about the mean of each unit."""
+    centered = values - values.mean(axis=0)
+    return np.square(centered).sum()
+
+
 def compute_r2(values: np.ndarray, index: np.ndarray) -> float:
-    error = np.square(values - predict(values, index)).sum()
-    spread = np.square(values - values.mean(axis=0)).sum()
-    return 1 - error / spread
+    rest = values - predict(values, index)
+    error = np.square(rest).sum()
+    return 1 - error / sum_squares(values)
 
 
-@pytest.mark.parametrize("values", (SUM, SUM @ ROTATION + 5, 1e-3 * SUM))
+@pytest.mark.parametrize("values", [SUM, SUM @ ROTATION + 5, 1e-3 * SUM])
 def test_a_sum_of_parts_scores_one(values) -> None:
     additive, chance = measure_additivity(values, INDEX, SIZES, IS_OOD)
 
-    for name in ("", "_marginal", "_whitened", "_probes"):
-        assert additive.scores[f"additive_r2{name}"] == approx(1)
-        assert chance.scores[f"additive_r2{name}"] < 0.2
-    assert additive.scores["composed_ood"] == approx(0, abs=1e-9)
-    assert additive.scores["accuracy_ood"] == 1
-    assert sum(row["share"] for row in additive.parts) == approx(1)
-    for size, row in zip(SIZES, additive.parts, strict=True):
-        assert size - 2 < row["rank"] <= size - 1
+    scores = additive.scores
+    for ending in ("", "_marginal", "_whitened", "_probes"):
+        name = f"additive_r2{ending}"
+        assert scores[name] == approx(1)
+        assert chance.scores[name] < 0.2
+    assert scores["composed_ood"] == approx(0, abs=1e-9)
+    assert scores["accuracy_ood"] == 1
+    parts = pd.DataFrame(additive.parts)
+    most = np.array(SIZES) - 1
+    assert parts["share"].sum() == approx(1)
+    assert (parts["rank"] <= most).all()
+    assert (parts["rank"] > most - 1).all()
 
 
-@pytest.mark.parametrize("values", (PRODUCT, RANDOM))
+@pytest.mark.parametrize("values", [PRODUCT, RANDOM])
 def test_products_and_random_tables_score_at_chance(values) -> None:
     scores = measure(values).scores
 
@@ -80,40 +97,47 @@ def test_products_and_random_tables_score_at_chance(values) -> None:
 
 def test_a_sum_and_noise() -> None:
     """The noise has as much variance as the sum."""
-    scale = np.sqrt(SUM.var(axis=0).sum() / RANDOM.var(axis=0).sum())
+    ratio = sum_squares(SUM) / sum_squares(RANDOM)
 
-    scores = measure(SUM + scale * RANDOM).scores
+    scores = measure(SUM + np.sqrt(ratio) * RANDOM).scores
 
     r2 = scores["additive_r2"]
-    assert r2 == approx((1 + CHANCE) / 2, abs=0.02)
-    assert scores["additive_r2_whitened"] < r2 < scores["additive_r2_probes"]
+    expected = (1 + CHANCE) / 2
+    assert r2 == approx(expected, abs=0.02)
+    assert scores["additive_r2_whitened"] < r2
+    assert scores["additive_r2_probes"] > r2
     assert 0.4 < scores["composed_ood"] < 0.8
 
 
 @pytest.mark.parametrize(
-    ("directions", "cosine", "angle"),
+    ("axes", "cosine", "angle"),
     [
-        (ROTATION[[0, 0, 0]], 1, 0),
-        (ROTATION[[0, 1, 2]], 0, 90),
+        ([0, 0, 0], 1, 0),
+        ([0, 1, 2], 0, 90),
     ],
     ids=["along", "apart"],
 )
 def test_correlated_parts_are_told_from_orthogonal_ones(
-    directions, cosine, angle, rng
+    axes,
+    cosine,
+    angle,
+    rng,
 ) -> None:
     parts = []
-    for size, direction in zip(SIZES, directions, strict=True):
-        parts.append(np.outer(rng.normal(size=size), direction))
+    for size, axis in zip(SIZES, axes, strict=True):
+        heights = rng.normal(size=size)
+        parts.append(np.outer(heights, ROTATION[axis]))
+    values = look_up(parts).sum(axis=0)
 
-    pair = measure(np.sum(look_up(parts), axis=0)).pairs[0]
+    pair = measure(values).pairs[0]
 
     assert pair["angle"] == approx(angle, abs=1e-3)
     assert pair["cosine"] == approx(cosine, abs=1e-6)
 
 
-@pytest.mark.parametrize("count", (120, 90))
+@pytest.mark.parametrize("count", [COUNT, 90])
 def test_the_peers_r2_by_scikit_learn(count, rng) -> None:
-    rows = rng.permutation(len(INDEX))[:count]
+    rows = rng.permutation(COUNT)[:count]
     values = (SUM + PRODUCT + RANDOM)[rows]
     index = INDEX[rows]
 
@@ -122,19 +146,30 @@ def test_the_peers_r2_by_scikit_learn(count, rng) -> None:
     expected = compute_r2(values, index)
     assert scores["additive_r2"] == approx(expected, abs=1e-6)
     # Whitened: the mean over principal components.
-    left, lengths, _ = np.linalg.svd(values - values.mean(axis=0), False)
-    axes = left[:, lengths > 1e-6 * lengths[0]]
-    r2 = [compute_r2(axis[:, None], index) for axis in axes.T]
-    assert scores["additive_r2_whitened"] == approx(np.mean(r2), abs=1e-6)
+    centered = values - values.mean(axis=0)
+    axes, lengths, _ = np.linalg.svd(centered, full_matrices=False)
+    is_axis = lengths > 1e-6 * lengths[0]
+    r2 = []
+    for axis in axes.T[is_axis]:
+        component = axis[:, None]
+        r2.append(compute_r2(component, index))
+    expected = np.mean(r2)
+    assert scores["additive_r2_whitened"] == approx(expected, abs=1e-6)
 
 
 def test_the_chance_level_is_a_mean_over_permutations() -> None:
     """One permutation has a share of 0.01 more or less."""
-    _, chance = measure_additivity(SUM + RANDOM, INDEX, SIZES, IS_OOD)
+    _, chance = measure_additivity(
+        SUM + RANDOM,
+        INDEX,
+        SIZES,
+        IS_OOD,
+    )
 
-    assert chance.scores["additive_r2"] == approx(CHANCE, abs=0.004)
+    r2 = chance.scores["additive_r2"]
     shares = [row["share"] for row in chance.parts]
-    expected = [(size - 1) / (len(INDEX) - 1) for size in SIZES]
+    expected = (np.array(SIZES) - 1) / (COUNT - 1)
+    assert r2 == approx(CHANCE, abs=0.004)
     assert shares == approx(expected, abs=0.006)
 
 
@@ -146,29 +181,40 @@ def average_values(
     centered = values - values.mean(axis=0)
     means = []
     for column in index.T:
-        rows = [centered[column == label] for label in np.unique(column)]
-        means.append(np.array([row.mean(axis=0) for row in rows]))
+        rows = []
+        for label in np.unique(column):
+            is_label = column == label
+            rows.append(centered[is_label].mean(axis=0))
+        means.append(np.array(rows))
     return means
+
+
+def compute_abs_cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Absolute cosines between the rows of two arrays."""
+    lengths = np.linalg.norm(first, axis=1)
+    other_lengths = np.linalg.norm(second, axis=1)
+    products = first @ second.T
+    return np.abs(products) / np.outer(lengths, other_lengths)
 
 
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_marginal_means_by_the_definitions_of_the_peers(is_complete) -> None:
     """Values of two factors go together if the grid is not complete."""
-    is_kept = is_complete | (np.abs(INDEX[:, 0] - INDEX[:, 1]) <= 2)
+    steps = np.abs(INDEX[:, 0] - INDEX[:, 1])
+    is_kept = is_complete | (steps <= 2)
     values = (SUM + 0.5 * RANDOM)[is_kept]
     index = INDEX[is_kept]
 
     measured = measure(values, index, IS_OOD[is_kept])
 
-    means = average_values(values, index)
-    composed = np.zeros_like(values)
-    for part, column in zip(means, index.T, strict=True):
-        composed += part[column]
-    error = np.square(values - values.mean(axis=0) - composed).sum()
-    r2 = 1 - error / (values.var(axis=0).sum() * len(values))
     scores = measured.scores
+    means = average_values(values, index)
+    rest = values - values.mean(axis=0)
+    for part, column in zip(means, index.T, strict=True):
+        rest -= part[column]
+    r2 = 1 - np.square(rest).sum() / sum_squares(values)
     assert scores["additive_r2_marginal"] == approx(r2)
-    gap = scores["additive_r2"] - scores["additive_r2_marginal"]
+    gap = scores["additive_r2"] - r2
     if is_complete:
         assert gap == approx(0, abs=1e-9)
     else:
@@ -176,16 +222,15 @@ def test_marginal_means_by_the_definitions_of_the_peers(is_complete) -> None:
 
     cosines = []
     for (first, second), row in zip(PAIRS, measured.pairs, strict=True):
-        for a in means[first]:
-            for b in means[second]:
-                lengths = np.linalg.norm(a) * np.linalg.norm(b)
-                cosines.append(abs(a @ b) / lengths)
-        size = len(means[first]) * len(means[second])
-        assert row["abs_cosine"] == approx(np.mean(cosines[-size:]))
-    assert scores["abs_cosine"] == approx(np.mean(cosines))
+        of_pair = compute_abs_cosines(means[first], means[second])
+        cosines.append(of_pair.ravel())
+        assert row["abs_cosine"] == approx(of_pair.mean())
+    expected = np.concatenate(cosines).mean()
+    assert scores["abs_cosine"] == approx(expected)
 
     for part, row in zip(means, measured.parts, strict=True):
-        squares = np.linalg.svd(part)[1] ** 2
+        lengths = np.linalg.svd(part, compute_uv=False)
+        squares = lengths**2
         shares = np.cumsum(squares) / squares.sum()
         assert row["k95"] == 1 + np.sum(shares < 0.95)
 
@@ -193,6 +238,7 @@ def test_marginal_means_by_the_definitions_of_the_peers(is_complete) -> None:
 def test_values_that_training_lacks_are_not_read() -> None:
     """One value of the first factor is held out with all of the second."""
     is_last = INDEX[:, 0] == 4
+
     altogether, chance = measure_additivity(SUM, INDEX, SIZES, is_last)
     in_part = measure(SUM, is_ood=is_last | IS_OOD)
 
@@ -210,32 +256,51 @@ def test_composition_by_its_definition() -> None:
 
     scores = measure(values).scores
 
-    error = np.square(values - predict(values, INDEX, ~IS_OOD))[IS_OOD].sum()
-    mean = values[~IS_OOD].mean(axis=0)
-    spread = np.square(values - mean)[IS_OOD].sum()
+    predicted = predict(values, INDEX, ~IS_OOD)
+    rest = values - predicted
+    from_mean = values - values[~IS_OOD].mean(axis=0)
+    error = np.square(rest[IS_OOD]).sum()
+    spread = np.square(from_mean[IS_OOD]).sum()
     assert scores["composed_ood"] == approx(error / spread)
 
 
-def test_blocks_and_rotations_change_nothing(monkeypatch) -> None:
+def test_blocks_change_nothing(monkeypatch) -> None:
     values = (SUM + RANDOM).astype(np.float32)
     expected = measure(values).scores
 
     monkeypatch.setattr(moments, "BLOCK_BYTES", 8 * UNITS * 7)
-    assert measure(values).scores == approx(expected, abs=1e-9)
+    blocks = measure(values).scores
+    assert blocks == approx(expected, abs=1e-9)
 
-    # More units than rows: the same by the span of the rows.
-    wide = measure(np.pad(values, [(0, 0), (0, 260)])).scores
+
+def test_more_units_than_rows() -> None:
+    """The scores are the same by the span of the rows."""
+    values = (SUM + RANDOM).astype(np.float32)
+    zeros = np.zeros((COUNT, COUNT))
+    padded = np.hstack([values, zeros])
+
+    wide = measure(padded).scores
+
+    expected = measure(values).scores
     for name in ("additive_r2", "additive_r2_probes", "composed_ood"):
         assert wide[name] == approx(expected[name], abs=1e-3)
 
-    # As many components as rows: nothing is left to be explained.
-    full = measure(RNG.normal(size=(120, 300))).scores
-    assert full["additive_r2_whitened"] is None
 
-    # Many units are mixed.
+def test_as_many_components_as_rows_explain_everything() -> None:
+    values = RNG.normal(size=(COUNT, COUNT + 10))
+
+    assert measure(values).scores["additive_r2_whitened"] is None
+
+
+def test_many_units_are_mixed(monkeypatch) -> None:
+    values = SUM + RANDOM
+    expected = measure(values).scores["additive_r2"]
+    tiled = np.tile(values, (1, 5))
+
     monkeypatch.setattr(moments, "MAX_UNITS", 100)
-    mixed = measure(np.tile(values, (1, 5))).scores
-    assert mixed["additive_r2"] == approx(expected["additive_r2"], abs=0.1)
+
+    mixed = measure(tiled).scores["additive_r2"]
+    assert mixed == approx(expected, abs=0.1)
 
 
 def test_probes_as_by_scikit_learn() -> None:
@@ -256,10 +321,12 @@ def test_probes_as_by_scikit_learn() -> None:
 
 
 def test_equal_embeddings_have_no_score() -> None:
-    additive = measure(np.ones((len(INDEX), 3)))
+    additive = measure(np.ones((COUNT, 3)))
 
     assert additive.scores["additive_r2"] is None
     assert additive.scores["composed_ood"] is None
-    for name in ("cosine", "abs_cosine"):
-        assert {pair[name] for pair in additive.pairs} == {None}
-    assert {part["k95"] for part in additive.parts} == {None}
+    for pair in additive.pairs:
+        assert pair["cosine"] is None
+        assert pair["abs_cosine"] is None
+    for part in additive.parts:
+        assert part["k95"] is None

@@ -20,13 +20,25 @@ RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(size, 16)) for size in (3, 8, 8)]
 SUM = sum(p[column] for p, column in zip(PARTS, INDEX.T, strict=True))
 NOISY = SUM + 0.1 * RNG.normal(size=SUM.shape)
+IMAGES = TABLE.draw(TABLE.points)
 FRAME = pd.DataFrame(
     {
-        "shape": np.array(["square", "plus", "bar"])[INDEX[:, 0]],
+        "shape": np.repeat(["square", "plus", "bar"], 64),
         "x": INDEX[:, 1] * 2.5,
         "y": INDEX[:, 2],
     }
 )
+
+
+def project(images: np.ndarray) -> np.ndarray:
+    """Takes every ninth pixel."""
+    pixels = images.reshape(len(images), -1)
+    return pixels[:, ::9]
+
+
+def get_additive_r2(report: tfcomp.ModelReport) -> float:
+    """The score of the only layer."""
+    return report.tables["layers"]["additive_r2"][0]
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +63,15 @@ def test_scores_of_layers(embedded) -> None:
     late = table.loc[("late", "given")]
     early = table.loc[("early", "given")]
 
-    assert late["additive_r2"] > 0.99 > 0.2 > early["additive_r2"]
-
-    chance = table.loc[("late", "permuted"), "additive_r2"]
-    assert chance == approx(early["additive_r2"], abs=0.03)
-    assert late["composed_ood"] < 0.02 < late["nearest_ood"] < 2
+    assert late["additive_r2"] > 0.99
+    assert early["additive_r2"] < 0.2
+    assert late["composed_ood"] < 0.02
+    assert 0.02 < late["nearest_ood"] < 2
     assert late["accuracy_ood"] == 1
     assert late["alignment_factorized"] > early["alignment_factorized"]
+    chance = table.loc[("late", "permuted")]
+    expected = early["additive_r2"]
+    assert chance["additive_r2"] == approx(expected, abs=0.03)
 
     # The scores of the composition are of the last layer.
     error = embedded.scores["ood"]["relative_mse"]
@@ -65,7 +79,8 @@ def test_scores_of_layers(embedded) -> None:
     assert embedded.stages == ["early", "late", "image"]
 
     probes = embedded.analysis.layers.summary
-    assert probes["late"]["probe_r2_id"] > 0.5 > probes["early"]["probe_r2_id"]
+    assert probes["late"]["probe_r2_id"] > 0.5
+    assert probes["early"]["probe_r2_id"] < 0.5
 
 
 def test_rows_are_those_of_the_table(embedded) -> None:
@@ -87,7 +102,8 @@ def test_rows_are_those_of_the_table(embedded) -> None:
     assert held_out["x"].min() == 10
 
 
-def test_a_page_of_embeddings(embedded, tmp_path) -> None:
+def test_a_page_of_embeddings(embedded, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
     page = path.read_text("utf-8")
@@ -101,32 +117,39 @@ def test_a_page_of_embeddings(embedded, tmp_path) -> None:
 
 
 def test_pictures_and_tables_of_factors_alone() -> None:
-    result = tfcomp.evaluate_embeddings(NOISY, TABLE, REGION)
     rows = [0, 77, 150]
-    truth = result.analysis.evaluation.truth[rows]
-    pictures = result.dataset.to_pictures(truth)[..., 0]  # of the nearest items
+    table = tfcomp.FactorTable(
+        None,
+        INDEX,
+        names=["shape", "x", "y"],
+    )
 
-    assert_array_equal(pictures, make_images()[rows])
+    with_images = tfcomp.evaluate_embeddings(NOISY, TABLE, REGION)
+    without = tfcomp.evaluate_embeddings(SUM, table, "x:2,y:3-5")
 
-    table = tfcomp.FactorTable(None, INDEX, names=["shape", "x", "y"])
+    # Of the nearest items.
+    truth = with_images.analysis.evaluation.truth[rows]
+    pictures = with_images.dataset.to_pictures(truth)
+    images = make_images()
+    assert_array_equal(pictures[..., 0], images[rows])
 
+    error = without.scores["ood"]["relative_mse"]
+    shades = without.dataset.to_pictures(truth)
+    assert error < 1e-9
+    assert shades.shape == (3, 4, 4, 1)
+    assert 0 <= shades.min() < shades.max() <= 1
     assert "192 rows" in repr(table)
     with pytest.raises(ValueError, match="images must be given"):
         table.draw(table.points)
 
-    result = tfcomp.evaluate_embeddings(SUM, table, "x:2,y:3-5")
-    assert result.scores["ood"]["relative_mse"] < 1e-9
-
-    shades = result.dataset.to_pictures(truth)
-    assert shades.shape == (3, 4, 4, 1)
-    assert 0 <= shades.min() < shades.max() <= 1
-
 
 def test_several_rows_of_a_combination(rng) -> None:
     """Scores are over all rows; the composition is of their means."""
-    rows = np.repeat(np.arange(192), 1 + np.arange(192) % 3)
+    numbers = np.arange(192)
+    rows = np.repeat(numbers, 1 + numbers % 3)
     rows = rng.permutation(rows)
-    values = SUM[rows] + 0.5 * rng.normal(size=(len(rows), 16))
+    noise = 0.5 * rng.normal(size=(len(rows), 16))
+    values = SUM[rows] + noise
 
     report = tfcomp.evaluate_embeddings(
         values,
@@ -142,9 +165,9 @@ def test_several_rows_of_a_combination(rng) -> None:
         y=y,
     )
     assert_allclose(means, values[rows == 77].mean(axis=0), atol=1e-5)
-    noise = 0.25 * 16 / values.var(axis=0).sum()
-    r2 = report.tables["layers"]["additive_r2"][0]
-    assert 1 - r2 == approx(noise, rel=0.1)
+    share = 0.25 * 16 / values.var(axis=0).sum()
+    r2 = get_additive_r2(report)
+    assert 1 - r2 == approx(share, rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -164,23 +187,30 @@ def test_mistakes_are_one_line(embeddings, word) -> None:
 
 def make_encoder() -> keras.Model:
     images = keras.Input((12, 12, 1))
-    conv = keras.layers.Conv2D(
-        4,
-        3,
+    convolution = keras.layers.Conv2D(
+        filters=4,
+        kernel_size=3,
         activation="relu",
         name="conv",
-    )(images)
-    flat = keras.layers.Flatten()(conv)
-    return keras.Model(images, keras.layers.Dense(6, name="code")(flat))
+    )
+    dense = keras.layers.Dense(6, name="code")
+    flat = keras.layers.Flatten()(convolution(images))
+    return keras.Model(images, dense(flat))
 
 
 def test_layers_of_an_encoder() -> None:
     encoder = make_encoder()
-    report = tfcomp.evaluate_encoder(encoder, TABLE, REGION, codes=False)
+    report = tfcomp.evaluate_encoder(
+        encoder,
+        TABLE,
+        REGION,
+        codes=False,
+    )
 
     assert report.stages == ["conv", "latents", "image"]
-    expected = encoder.predict(TABLE.draw(TABLE.points), verbose=0)
-    assert_allclose(report.activations("latents"), expected, atol=1e-5)
+    latents = report.activations("latents")
+    expected = encoder.predict(IMAGES, verbose=0)
+    assert_allclose(latents, expected, atol=1e-5)
 
 
 def test_named_layers_of_a_function() -> None:
@@ -202,13 +232,22 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
     """Means of an image and its negative would be gray."""
     images = np.concatenate([make_images(), 1 - make_images()])
     rows = np.tile(INDEX, (2, 1))
-    table = tfcomp.FactorTable(images, rows, names=TABLE.space.names)
+    table = tfcomp.FactorTable(
+        images,
+        rows,
+        names=TABLE.space.names,
+    )
     region = "x:2,y:3-5"
 
     def encode(images: np.ndarray) -> np.ndarray:
-        return images.reshape(len(images), -1)[:, ::9] ** 2
+        return project(images) ** 2
 
-    encoded = tfcomp.evaluate_encoder(encode, table, region, codes=False)
+    encoded = tfcomp.evaluate_encoder(
+        encode,
+        table,
+        region,
+        codes=False,
+    )
     given = tfcomp.evaluate_embeddings(encode(images), table, region)
 
     scores = ["additive_r2", "composed_id", "composed_ood", "nearest_ood"]
@@ -222,7 +261,11 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
         rtol=1e-6,
     )
     with pytest.raises(ValueError, match="one image"):
-        tfcomp.evaluate_encoder(encode, table, decoder=encode)
+        tfcomp.evaluate_encoder(
+            encode,
+            table,
+            decoder=encode,
+        )
 
 
 def test_an_autoencoder_in_one_report() -> None:
@@ -230,13 +273,18 @@ def test_an_autoencoder_in_one_report() -> None:
     rows = (INDEX[:, 1:] < 4).all(axis=1)
     index = INDEX[rows]
     images = make_images()[rows]
-    table = tfcomp.FactorTable(images, index, names=TABLE.space.names)
-    latents = {
-        image.tobytes(): row for image, row in zip(images, index, strict=True)
-    }
+    table = tfcomp.FactorTable(
+        images,
+        index,
+        names=TABLE.space.names,
+    )
+    latents = {}
+    for image, row in zip(images, index, strict=True):
+        latents[image.tobytes()] = row
 
     def encode(images: np.ndarray) -> np.ndarray:
-        return np.float32([latents[i.tobytes()] for i in images[..., 0]])
+        rows = [latents[image.tobytes()] for image in images]
+        return np.float32(rows)
 
     report = tfcomp.evaluate_encoder(
         encode,
@@ -256,23 +304,29 @@ def test_an_autoencoder_in_one_report() -> None:
 
 def test_interactions_of_rows_in_any_order(rng, capsys) -> None:
     """A product of two factors; what is taken is said before."""
-    product = PARTS[1][INDEX[:, 1]] * PARTS[2][INDEX[:, 2]]
+    _, of_x, of_y = PARTS
+    _, x, y = INDEX.T
+    product = of_x[x] * of_y[y]
     order = rng.permutation(len(INDEX))
     values = (SUM + product)[order]
     frame = FRAME.iloc[order]
+    tensor = tf.constant(values, "float32")
 
-    report = tfcomp.evaluate_embeddings(tf.constant(values, "float32"), frame)
+    report = tfcomp.evaluate_embeddings(tensor, frame)
     lacking = tfcomp.evaluate_embeddings(values[1:], frame.iloc[1:])
 
-    assert "192 embeddings of embeddings (16)" in capsys.readouterr().err
-    grid = product.reshape(3, 8, 8, 16)[0]
-    rows = grid.mean(axis=0)
-    columns = grid.mean(axis=1)[:, None]
-    pairs = grid - rows - columns + grid.mean(axis=(0, 1))
+    said = capsys.readouterr().err
+    assert "192 embeddings of embeddings (16)" in said
+    # What a sum over x and y leaves of the product.
+    pairs = product.reshape(3, 8, 8, 16)[0]
+    pairs = pairs - pairs.mean(axis=0)
+    pairs -= pairs.mean(axis=1, keepdims=True)
+    of_pairs = 3 * np.square(pairs).sum()
     total = 192 * values.var(axis=0).sum()
-    share = report.run.tables["layers"][0]["pair_share"]
-    assert share == approx(3 * np.square(pairs).sum() / total, rel=1e-4)
-    assert lacking.run.tables["layers"][0]["pair_share"] is None
+    row = report.run.tables["layers"][0]
+    lacking_row = lacking.run.tables["layers"][0]
+    assert row["pair_share"] == approx(of_pairs / total, rel=1e-4)
+    assert lacking_row["pair_share"] is None
 
 
 @pytest.mark.parametrize("region", ["shape:bar", INDEX[:, 0] == 2])
@@ -289,11 +343,6 @@ def test_values_held_out_altogether_are_named(region, capsys) -> None:
     assert np.isnan(accuracy["shape"])
     mean = report.tables["layers"]["accuracy_ood"][0]
     assert mean == approx(accuracy[["x", "y"]].mean())
-
-
-def project(images: np.ndarray) -> np.ndarray:
-    """Takes every ninth pixel."""
-    return images.reshape(len(images), -1)[:, ::9]
 
 
 def encode_once(encoder, **options) -> tfcomp.ModelReport:
@@ -320,14 +369,11 @@ def test_an_encoder_that_samples_is_averaged(rng, capsys) -> None:
     steady = encode_once(project)
     assert "call" not in capsys.readouterr().err
 
-    expected = project(TABLE.draw(TABLE.points))
-    noise = averaged.activations("latents") - expected
+    noise = averaged.activations("latents") - project(IMAGES)
     assert noise.var() == approx(1 / 30, rel=0.1)
-    scores = []
-    for report in (once, averaged, steady):
-        scores.append(report.tables["layers"]["additive_r2"][0])
-    assert scores[0] < 0.5 * scores[2]
-    assert scores[1] == approx(scores[2], rel=0.35)
+    expected = get_additive_r2(steady)
+    assert get_additive_r2(once) < 0.5 * expected
+    assert get_additive_r2(averaged) == approx(expected, rel=0.35)
     with pytest.raises(ValueError, match="samples"):
         encode_once(encode, samples=0)
 
@@ -337,7 +383,8 @@ Outputs = namedtuple("Outputs", ["loss", "latents"])
 
 def make_tokens(images: np.ndarray) -> np.ndarray:
     """Embeddings of three tokens, [n, 3, units]."""
-    return np.repeat(project(images)[:, None], 3, axis=1)
+    tokens = [project(images)] * 3
+    return np.stack(tokens, axis=1)
 
 
 @pytest.mark.parametrize(
@@ -369,12 +416,14 @@ def make_tokens(images: np.ndarray) -> np.ndarray:
     ids=["pooled", "tokens", "last", "latents", "only", "rows"],
 )
 def test_one_of_several_outputs_is_the_embedding(
-    encoder, taken, capsys
+    encoder,
+    taken,
+    capsys,
 ) -> None:
     report = encode_once(encoder)
 
-    expected = project(TABLE.draw(TABLE.points))
-    assert_allclose(report.activations("latents"), expected, atol=1e-6)
+    latents = report.activations("latents")
+    assert_allclose(latents, project(IMAGES), atol=1e-6)
     said = capsys.readouterr().err
     assert ("output" in said) == bool(taken)
     assert taken in said
@@ -404,7 +453,12 @@ def test_one_of_several_outputs_is_the_embedding(
 )
 def test_encoders_of_other_forms(encoder, layers, words) -> None:
     with pytest.raises(ValueError, match=words) as caught:
-        tfcomp.evaluate_encoder(encoder, TABLE, REGION, layers=layers)
+        tfcomp.evaluate_encoder(
+            encoder,
+            TABLE,
+            REGION,
+            layers=layers,
+        )
 
     message = str(caught.value)
     assert "\n" not in message

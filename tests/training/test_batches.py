@@ -31,23 +31,27 @@ def dataset() -> Dataset:
 
 
 def read(dataset: Dataset, size: int, **options: int) -> list[tuple]:
-    return list(make_batches(dataset, size, **options).as_numpy_iterator())
+    stream = make_batches(dataset, size, **options)
+    return list(stream.as_numpy_iterator())
 
 
 def sort_rows(table: np.ndarray) -> np.ndarray:
-    return table[np.lexsort(table.T)]
+    order = np.lexsort(table.T)
+    return table[order]
 
 
-@pytest.mark.parametrize("batch_size", [5, 8, 25, 60])
-def test_each_pass_is_a_permutation_of_the_table(
-    dataset: Dataset,
-    batch_size: int,
-) -> None:
+@pytest.mark.parametrize("batch_size", [8, 60])
+def test_each_pass_is_a_permutation_of_the_table(dataset, batch_size) -> None:
     table = dataset.splits.train
     num_rows = 4 * len(table)
     steps = math.ceil(num_rows / batch_size)
 
-    stream = read(dataset, batch_size, seed=0, num_steps=steps)
+    stream = read(
+        dataset,
+        batch_size,
+        seed=0,
+        num_steps=steps,
+    )
 
     rows = np.concatenate([factors for factors, _ in stream])
     passes = rows[:num_rows].reshape(4, len(table), 2)
@@ -57,15 +61,21 @@ def test_each_pass_is_a_permutation_of_the_table(
         assert (one != two).any()
 
 
-@pytest.mark.parametrize("first_step", [1, 3, 4, 17])
+@pytest.mark.parametrize("first_step", [1, 17])
 def test_start_at_a_step_gives_the_bits_of_that_step(
-    dataset: Dataset,
-    first_step: int,
+    dataset,
+    first_step,
 ) -> None:
     expected = read(dataset, 8, seed=2, num_steps=20)[first_step:]
 
     num_steps = 20 - first_step
-    rest = read(dataset, 8, seed=2, first_step=first_step, num_steps=num_steps)
+    rest = read(
+        dataset,
+        8,
+        seed=2,
+        first_step=first_step,
+        num_steps=num_steps,
+    )
 
     for batch, (factors, images) in zip(rest, expected, strict=True):
         assert_array_equal(batch[0], factors)
@@ -73,18 +83,18 @@ def test_start_at_a_step_gives_the_bits_of_that_step(
 
 
 @STORED
-def test_noise_belongs_to_the_image(
-    dataset: Dataset,
-    most_bytes: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_noise_belongs_to_the_image(dataset, most_bytes, monkeypatch) -> None:
     monkeypatch.setattr(fit, "MAX_STORED", most_bytes)
     noisy = make_data(LINE, "--noise=0.25")
     size = len(dataset.splits.train)
 
     def read_noise(step: int) -> np.ndarray:
         """Noise that a pass adds to each image, in the order of the table."""
-        options = {"seed": 0, "first_step": step, "num_steps": 1}
+        options = {
+            "seed": 0,
+            "first_step": step,
+            "num_steps": 1,
+        }
         ((factors, images),) = read(noisy, size, **options)
         noise = images - dataset.render_array(factors)
         return noise[np.lexsort(factors.T)]
@@ -121,9 +131,9 @@ def test_a_data_set_has_its_own_noise() -> None:
 )
 @STORED
 def test_images_are_those_of_the_factors(
-    flags: str,
-    most_bytes: int,
-    monkeypatch: pytest.MonkeyPatch,
+    flags,
+    most_bytes,
+    monkeypatch,
 ) -> None:
     monkeypatch.setattr(fit, "MAX_STORED", most_bytes)
     dataset = make_data(f"{LINE} {flags}")
@@ -134,16 +144,17 @@ def test_images_are_those_of_the_factors(
 
 
 @pytest.mark.parametrize("size", [25, 108, 495])
-def test_first_passes_are_shuffled_too(size: int) -> None:
+def test_first_passes_are_shuffled_too(size) -> None:
     numbers = tf.range(8 * size, dtype=tf.int64)
     orders = [np.arange(size)]
     for seed in range(4):
         passes = shuffle_numbers(numbers, size, seed)
         orders.extend(passes.numpy().reshape(8, size))
 
-    pairs = itertools.combinations(orders, 2)
+    agreements = []
+    for one, two in itertools.combinations(orders, 2):
+        agreements.append(np.sum(one == two))
     # Two random permutations agree in one place on average.
-    agreements = [np.sum(one == two) for one, two in pairs]
     assert np.max(agreements) <= 10
     assert np.mean(agreements) == pytest.approx(1, abs=0.25)
 
@@ -156,28 +167,43 @@ def count_repeats(table: np.ndarray) -> np.ndarray:
 
 
 def test_rows_come_as_often_as_their_rarest_value_is_rare() -> None:
+    shape = np.arange(60) % 2
     x = np.repeat([0, 1, 2], [30, 29, 1])
-    table = np.stack([np.arange(60) % 2, x], axis=1).astype(float)
+    table = np.column_stack([shape, x]).astype(float)
     many = np.repeat(table[:1], 4 * MAX_REPEATS, axis=0)
     many[-1] = table[-1]
     absent = table.copy()
     absent[0, 1] = np.nan
 
     # The 60 rows have three values of x: 20 rows each would be even.
-    assert count_repeats(table).tolist() == [1] * 59 + [20]
-    assert (count_repeats(table[:30]) == 1).all()
-    assert count_repeats(many)[-1] == MAX_REPEATS
-    assert count_repeats(absent)[0] == 1
+    repeats = count_repeats(table)
+    of_two = count_repeats(table[:30])
+    of_many = count_repeats(many)
+    of_absent = count_repeats(absent)
+    assert repeats.tolist() == [1] * 59 + [20]
+    assert (of_two == 1).all()
+    assert of_many[-1] == MAX_REPEATS
+    assert of_absent[0] == 1
 
 
 @pytest.mark.parametrize("flag", ["--nobalance", "--balance"])
-def test_rows_of_several_steps_are_those_of_the_batches(flag: str) -> None:
+def test_rows_of_several_steps_are_those_of_the_batches(flag) -> None:
     dataset = make_data(LINE, flag)
-    options = {"seed": 3, "first_step": 7, "num_steps": 10}
+    options = {
+        "seed": 3,
+        "first_step": 7,
+        "num_steps": 10,
+    }
 
     steps = make_row_batches(dataset, 8, **options)
-    calls = make_row_batches(dataset, 8, together=5, **options)
+    calls = make_row_batches(
+        dataset,
+        8,
+        together=5,
+        **options,
+    )
 
-    rows = np.stack([*steps.as_numpy_iterator()])
-    calls_of_rows = np.stack([*calls.as_numpy_iterator()])
-    assert_array_equal(calls_of_rows.reshape(10, 8), rows)
+    rows = list(steps.as_numpy_iterator())
+    parts = list(calls.as_numpy_iterator())
+    rows_of_calls = np.reshape(parts, (10, 8))
+    assert_array_equal(rows_of_calls, rows)
