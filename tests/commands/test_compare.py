@@ -46,14 +46,12 @@ def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
     assert 0 < table["ood/mse low"][0] < 3 < table["ood/mse high"][0]
 
 
-@pytest.mark.parametrize("content", [b"{}", b"\xff"])
 def test_a_damaged_run_is_left_out(
-    content: bytes,
     folder: Path,
     capsys: pytest.CaptureFixture,
 ) -> None:
     file = folder / "a1" / "metrics.json"
-    file.write_bytes(content)
+    file.write_text("{}")
 
     runs = read_finished([f"{folder}/*"]).runs
 

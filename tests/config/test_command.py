@@ -115,7 +115,6 @@ def test_short_help_has_the_names_of_parts(
         (["low_rank"], "entropy_weight"),
         (["--dataset=sprites"], "sprite_sizes"),
         (["--encoding=ramp"], "ramp_range"),
-        (["--helpfull"], "adam_epsilon"),
     ],
 )
 def test_help_of_a_part_has_its_flags(

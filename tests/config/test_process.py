@@ -12,6 +12,7 @@ import pytest
 from tfcomp.config import process
 from tfcomp.config.errors import RunError
 from tfcomp.config.process import start_tensorflow
+from tfcomp.config.run_config import RunConfig
 
 
 @pytest.fixture
@@ -61,11 +62,15 @@ def test_a_home_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
     assert not os.listdir(place)
 
 
-# A machine with a GPU, as far as it is set up there.
+# Starts TensorFlow, loads the network of a run with the layers alone, and sets
+# a machine with a GPU up, as far as it is set up there.
 START = """
+import sys
 from tfcomp.config.process import start_tensorflow
 with start_tensorflow():
     import keras, tensorflow as tf
+import tfcomp.layers
+keras.models.load_model(sys.argv[1])
 config = keras.config
 print(config.backend(), config.image_data_format(), config.floatx())
 tf.config.list_physical_devices = lambda kind="": [0] * (kind == "GPU")
@@ -82,14 +87,18 @@ ELSEWHERE = (
 )
 
 
-def test_keras_is_set_up_as_ours_and_gpus_are_exact(tmp_path: Path) -> None:
+def test_keras_is_set_up_as_ours_and_gpus_are_exact(
+    tmp_path: Path,
+    smoke_run: RunConfig,
+) -> None:
     (tmp_path / ".keras").mkdir()
     (tmp_path / ".keras" / "keras.json").write_text(ELSEWHERE)
     others = {"KERAS_BACKEND": "torch", "TF_USE_LEGACY_KERAS": "1"}
     environment = os.environ | others | {"HOME": str(tmp_path)}
     environment.pop("KERAS_HOME", None)
+    network = Path(smoke_run.run_dir) / "model.keras"
     printed = subprocess.check_output(
-        [sys.executable, "-c", START], env=environment, text=True
+        [sys.executable, "-c", START, network], env=environment, text=True
     )
     ours = "tensorflow channels_last float32"
     assert printed.splitlines() == [ours, "False False", "False True"]

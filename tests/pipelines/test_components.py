@@ -22,6 +22,8 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.sweeps import sweep_run
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 Inputs = dict[str, Any]
 
 
