@@ -80,15 +80,12 @@ for _name, _class in _ENCODING_CLASSES.items():
     ENCODINGS.register(_name, _make)
 
 
-def check_config(config: RunConfig, here: bool = True) -> Dataset:
-    """Checks a run, without TensorFlow.
+def make_checked_dataset(config: RunConfig, here: bool = True) -> Dataset:
+    """Makes the dataset of a run whose settings fit, without TensorFlow.
 
     Args:
         config: The run.
         here: It is trained on this machine; others may have more memory.
-
-    Returns:
-        Its dataset.
 
     Raises:
         ConfigError: Settings contradict each other, or exceed this machine.

@@ -20,7 +20,7 @@ from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.datasets.splits import add_seed
 from tfcomp.metrics.registry import adopt_metrics
-from tfcomp.models.registry import check_config, describe_unused
+from tfcomp.models.registry import describe_unused, make_checked_dataset
 from tfcomp.storage.run_folder import METRICS_FILE, TRIALS
 from tfcomp.sweeps.pool import is_here
 from tfcomp.tables.flatten import ALL, END, Run
@@ -235,7 +235,7 @@ def make_trials(
                 "seed": seeds[0],
             }
         )
-        dataset = check_config(config, is_here(flags))
+        dataset = make_checked_dataset(config, is_here(flags))
         notes |= dict.fromkeys(dataset.list_notes())
         typed = [*flags.get(run_flags.TYPED, ()), *varied]
         unused = describe_unused(config, typed)
