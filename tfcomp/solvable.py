@@ -77,14 +77,7 @@ def solve(settings: dict[str, Any]) -> int:
     for order, result in orders.items():
         print(_format_order(order, result))
 
-    copies = facts.get("copies", {})
-    lines = {
-        "determined": notes.describe_limits(copies),
-        "images": notes.describe_order(facts.get("explained", {})),
-        "copies": notes.describe_copies(copies) or note,
-        "baselines": describe_baselines(facts.get("references", {})),
-    }
-    for name, line in lines.items():
+    for name, line in _describe_facts(facts, note).items():
         if line:
             print(f"{name}: {line}")
     return 0
@@ -105,6 +98,17 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
     except RunError as error:  # such as images that are not on this machine
         return {}, f"not computed ({error})"
     return {name: fact for name, fact in facts.items() if fact}, ""
+
+
+def _describe_facts(facts: dict[str, Any], note: str) -> dict[str, str]:
+    """Describes the results of `_find_facts`; empty what there is not."""
+    copies = facts.get("copies", {})
+    return {
+        "determined": notes.describe_limits(copies),
+        "images": notes.describe_order(facts.get("explained", {})),
+        "copies": notes.describe_copies(copies) or note,
+        "baselines": describe_baselines(facts.get("references", {})),
+    }
 
 
 def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:

@@ -280,7 +280,8 @@ def _sum_columns(vectors: Array, codes: Array) -> Array:
         vectors: A row for each column of the design, [columns, d].
         codes: The columns with a 1 in each row, [n, S].
     """
-    total = np.zeros((len(codes), vectors.shape[1]))
+    shape = (len(codes), vectors.shape[1])
+    total = np.zeros(shape)
     for column in codes.T:  # at once, the terms would take gigabytes
         total += vectors[column]
     return total

@@ -437,7 +437,8 @@ def measure_peaks(analysis: RunAnalysis) -> dict[str, Any]:
     counts_by_height = []
     for height in PEAK_HEIGHTS:
         counts_by_height.append(count_own_peaks(images, polarity, height))
-    highest = _to_bright(images, polarity).max(axis=(1, 2), initial=-np.inf)
+    bright = _to_bright(images, polarity)
+    highest = bright.max(axis=(1, 2), initial=-np.inf)
 
     numbers: dict[str, Any] = {}
     for name, rows in analysis.subsets.items():

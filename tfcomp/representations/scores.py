@@ -157,27 +157,13 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        others = _measure_neighbors(
-            values,
-            index,
-            is_ood,
-            space,
-        )
+        others = _measure_neighbors(values, index, is_ood, space)
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
-        results = {
-            "given": given,
-            "permuted": permuted,
-        }
+        results = {"given": given, "permuted": permuted}
         for classes, numbers in results.items():
             numbers.scores["n"] = len(values)
-            _add_rows(
-                tables,
-                space,
-                layer,
-                classes,
-                numbers,
-            )
+            _add_rows(tables, space, layer, classes, numbers)
     return tables
 
 

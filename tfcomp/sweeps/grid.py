@@ -243,21 +243,28 @@ def make_trials(
             notes[unused] = None
         version = compute_code_version(config.plugins)
         for seed in seeds:
-            data = config.data
-            if flags.get("coverage"):
-                region = add_seed(data.region, seed)
-                data = dataclasses.replace(data, region=region)
-            training = dataclasses.replace(config.training, seed=seed)
-            run = dataclasses.replace(config, data=data, training=training)
+            run = _replace_seed(config, seed, flags.get("coverage"))
             digest = compute_hash(run, version)[:HASH_DIGITS]
-            name = existing.get(digest)
-            if not name:
+            if digest not in existing:
                 label = make_label({**varied, "seed": seed})
-                name = f"{label}-{digest}"
-                existing[digest] = name
-            run = dataclasses.replace(run, run_name=name)
+                existing[digest] = f"{label}-{digest}"
+            run = dataclasses.replace(run, run_name=existing[digest])
             trials.append(Trial(varied, run))
     return trials, list(notes)
+
+
+def _replace_seed(
+    config: RunConfig,
+    seed: int,
+    coverage: str | None,
+) -> RunConfig:
+    """Returns a run with a seed, which draws its region with `--coverage`."""
+    data = config.data
+    if coverage:
+        region = add_seed(data.region, seed)
+        data = dataclasses.replace(data, region=region)
+    training = dataclasses.replace(config.training, seed=seed)
+    return dataclasses.replace(config, data=data, training=training)
 
 
 def make_label(setting: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -266,11 +267,7 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     first_units = 4 * config.model.width
     map_units = math.prod(first_shape)
     for index, units in enumerate([first_units, map_units]):
-        dense = layers.Dense(
-            units,
-            activation="relu",
-            name=f"stage_{index}",
-        )
+        dense = layers.Dense(units, activation="relu", name=f"stage_{index}")
         hidden = dense(hidden)
     arrange = layers.Reshape(first_shape)
     hidden = arrange(hidden)
@@ -296,21 +293,27 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     )
     drawn = draw(hidden)
 
-    cropping = []
-    for axis in (0, 1):
-        drawn_size = drawn.shape[1 + axis]
-        size = dataset.image_shape[axis]
-        extra = drawn_size - size
-        before = extra // 2
-        after = extra - before
-        cropping.append((before, after))
     crop = layers.Cropping2D(
-        cropping,
+        _measure_margins(drawn.shape[1:3], dataset.image_shape[:2]),
         dtype="float32",
         name="image",
     )
     image = crop(drawn)
     return keras.Model(factors, image, name=config.model.model)
+
+
+def _measure_margins(
+    drawn_size: Sequence[int],
+    size: Sequence[int],
+) -> list[tuple[int, int]]:
+    """Measures what a map exceeds an image by: before and after, by axis."""
+    margins = []
+    for drawn_length, length in zip(drawn_size, size, strict=True):
+        extra = drawn_length - length
+        before = extra // 2
+        after = extra - before
+        margins.append((before, after))
+    return margins
 
 
 def list_doublings(
