@@ -37,7 +37,7 @@ FLAGS = {
 }
 
 
-def solve(settings: dict[str, Any]) -> int:
+def print_certificates(settings: dict[str, Any]) -> int:
     """Prints the certificates of the split that the flags describe."""
     as_json = settings.pop("json")
     coverage = settings.pop("coverage")
@@ -122,7 +122,7 @@ def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
     orders: dict[str, dict[str, Any]] = {}
     orders |= solvable.summarize_certificates(dataset, certificates)
     for order, certificate in certificates.items():
-        images = solvable.list_images(dataset, certificate)
+        images = solvable.list_missing_images(dataset, certificate)
         orders[str(order)]["images"] = images
     return orders
 
@@ -167,5 +167,5 @@ main = Command(
     purpose=__doc__,
     table=define_flags,
     parts=("data",),
-    action=solve,
+    action=print_certificates,
 )

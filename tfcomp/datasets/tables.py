@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
-from tfcomp.config.hashes import TFDS, find_prepared, hash_data
+from tfcomp.config.hashes import TFDS, find_tfds_folder, hash_data
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS, split_names
 from tfcomp.datasets.copies import Copies
@@ -247,7 +247,7 @@ def _read_content(data: str, data_dir: str) -> TableFile | FactorTable:
     path = Path(data)
     ending = path.suffix.lower()
     if data.startswith(TFDS):
-        path = find_prepared(data.removeprefix(TFDS), data_dir)
+        path = find_tfds_folder(data.removeprefix(TFDS), data_dir)
         ending = TFDS
     elif path.is_dir():
         return read_folder(path)

@@ -37,7 +37,7 @@ from tfcomp.storage.run_folder import (
     WEIGHTS_HASH,
 )
 from tfcomp.training import prepared_models
-from tfcomp.training.callbacks import list_axes, list_epochs
+from tfcomp.training.callbacks import list_axis_embeddings, list_epochs
 from tfcomp.training.export import export_scored
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
@@ -321,7 +321,7 @@ class Trainer:
             files.write_text(curves, history_text)
         history.copy(folder)
         axes = []
-        for layer in list_axes(self.models.trained):
+        for layer in list_axis_embeddings(self.models.trained):
             axes.append(layer.find_axis())
         cost["untrained"] = untrained
         errors = self.monitor.score_errors()

@@ -174,7 +174,7 @@ def _make_schedules(
         plateau = own.PlateauSchedule(patience)
         schedules.append(plateau)
         states["plateau"] = plateau.state
-    if own.list_axes(model):
+    if own.list_axis_embeddings(model):
         prune = own.PruneAxes(config.model.prune_below, dataset)
         schedules.append(prune)
     return schedules, states
