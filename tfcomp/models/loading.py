@@ -304,10 +304,11 @@ class Encoder:
             others.pop(name, None)
         layers[self._output] = self._pick(others or outputs)
 
+        num_rows = len(inputs)
         activations = {}
         for name, value in layers.items():
-            array = _to_array(name, value, len(inputs))
-            activations[name] = array.reshape(len(inputs), -1)
+            array = _to_array(name, value, num_rows)
+            activations[name] = array.reshape(num_rows, -1)
         return activations
 
     def _pick(self, outputs: Any) -> Any:

@@ -143,7 +143,8 @@ def describe_unused(config: RunConfig, names: Collection[str]) -> str:
     unused = []
     for field in all_fields():
         users = field.metadata["used_by"]
-        is_used = not users or not parts.keys().isdisjoint(users)
+        is_read = not parts.keys().isdisjoint(users)
+        is_used = is_read or not users
         if field.name in names and not is_used:
             unused.append(f"--{field.name}={values[field.name]}")
     if not unused:

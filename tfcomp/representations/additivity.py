@@ -320,7 +320,8 @@ def _average_accuracy(
     """
     for name in ACCURACIES:
         shares = []
-        for row, given_row in zip(result.parts, given.parts, strict=True):
+        pairs = zip(result.parts, given.parts, strict=True)
+        for row, given_row in pairs:
             if given_row[name] is None:
                 row[name] = None
             else:

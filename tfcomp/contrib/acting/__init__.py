@@ -114,7 +114,9 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     model = config.model
     space = dataset.space
     colors = dataset.image_shape[2]
-    spec = model.groups or "+".join(space.names)
+    spec = model.groups
+    if not spec:
+        spec = "+".join(space.names)
     groups = parse_groups(spec, space)
     terms = parse_pose_terms(model.channels, colors)
 
@@ -147,10 +149,9 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     objects = registry.stack_groups(poses, "stage_0")
     image = draw(objects)
 
-    num_steps = _count_steps(config, dataset)
     acting = ActingModel(factors, image)
     acting.plan(
-        steps=num_steps,
+        steps=_count_steps(config, dataset),
         shrink=model.shrink,
         price=model.channel_price,
     )
@@ -204,7 +205,8 @@ def _make_draw(
     from tfcomp.contrib.acting.acting_layers import Draw
 
     # White on gray could be gray: there, brightness is learned as a color.
-    is_gray = dataset.image_shape[2] == 1 and dataset.ground is not None
+    colors = dataset.image_shape[2]
+    is_gray = colors == 1 and dataset.ground is not None
     return Draw(
         dataset.image_shape,
         background=background.tolist(),

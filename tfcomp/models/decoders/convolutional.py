@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
@@ -293,8 +292,9 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     )
     drawn = draw(hidden)
 
+    margins = _measure_margins(drawn, dataset)
     crop = layers.Cropping2D(
-        _measure_margins(drawn.shape[1:3], dataset.image_shape[:2]),
+        margins,
         dtype="float32",
         name="image",
     )
@@ -303,13 +303,15 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
 
 
 def _measure_margins(
-    drawn_size: Sequence[int],
-    size: Sequence[int],
+    drawn: keras.KerasTensor,
+    dataset: Dataset,
 ) -> list[tuple[int, int]]:
-    """Measures what a map exceeds an image by: before and after, by axis."""
+    """Measures what a map exceeds images by: before and after, by axis."""
     margins = []
-    for drawn_length, length in zip(drawn_size, size, strict=True):
-        extra = drawn_length - length
+    for axis in (0, 1):
+        drawn_size = drawn.shape[1 + axis]
+        size = dataset.image_shape[axis]
+        extra = drawn_size - size
         before = extra // 2
         after = extra - before
         margins.append((before, after))
