@@ -37,7 +37,7 @@ FLAGS = {
 }
 
 
-def solve(settings: dict[str, Any]) -> int:
+def print_certificates(settings: dict[str, Any]) -> int:
     """Prints the certificates of the split that the flags describe."""
     as_json = settings.pop("json")
     coverage = settings.pop("coverage")
@@ -77,14 +77,7 @@ def solve(settings: dict[str, Any]) -> int:
     for order, result in orders.items():
         print(_format_order(order, result))
 
-    copies = facts.get("copies", {})
-    lines = {
-        "determined": notes.describe_limits(copies),
-        "images": notes.describe_order(facts.get("explained", {})),
-        "copies": notes.describe_copies(copies) or note,
-        "baselines": describe_baselines(facts.get("references", {})),
-    }
-    for name, line in lines.items():
+    for name, line in _describe_facts(facts, note).items():
         if line:
             print(f"{name}: {line}")
     return 0
@@ -107,6 +100,17 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
     return {name: fact for name, fact in facts.items() if fact}, ""
 
 
+def _describe_facts(facts: dict[str, Any], note: str) -> dict[str, str]:
+    """Describes the results of `_find_facts`; empty what there is not."""
+    copies = facts.get("copies", {})
+    return {
+        "determined": notes.describe_limits(copies),
+        "images": notes.describe_order(facts.get("explained", {})),
+        "copies": notes.describe_copies(copies) or note,
+        "baselines": describe_baselines(facts.get("references", {})),
+    }
+
+
 def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
     """Certifies the held-out combinations of a dataset.
 
@@ -118,7 +122,7 @@ def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:
     orders: dict[str, dict[str, Any]] = {}
     orders |= solvable.summarize_certificates(dataset, certificates)
     for order, certificate in certificates.items():
-        images = solvable.list_images(dataset, certificate)
+        images = solvable.list_missing_images(dataset, certificate)
         orders[str(order)]["images"] = images
     return orders
 
@@ -163,5 +167,5 @@ main = Command(
     purpose=__doc__,
     table=define_flags,
     parts=("data",),
-    action=solve,
+    action=print_certificates,
 )

@@ -31,10 +31,10 @@ from tfcomp.config.run_flags import (
 from tfcomp.datasets import Dataset, notes
 from tfcomp.models.registry import (
     AXES,
-    check_config,
     check_parts,
     describe_unused,
     limit_threads,
+    make_checked_dataset,
 )
 from tfcomp.report.verbalize import describe_baselines, describe_scores
 from tfcomp.storage.files import (
@@ -116,7 +116,7 @@ def write_examples(config: RunConfig) -> int:
         The exit status.
     """
     check_folder("examples_dir", config.data.examples_dir)
-    dataset = check_config(config)
+    dataset = make_checked_dataset(config)
     for note in dataset.list_notes():
         print(note)
     with start_tensorflow():
@@ -200,7 +200,7 @@ def prepare_dataset(config: RunConfig) -> Dataset:
         RunError: If the run folder cannot be used.
     """
     check_run_folders(config.to_flags())
-    dataset = check_config(config)
+    dataset = make_checked_dataset(config)
     for note in dataset.list_notes():
         print(note)
     return dataset

@@ -35,7 +35,7 @@ from tfcomp.config.run_config import RunConfig, make_config
 from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import LARGEST, setting, split_names
 from tfcomp.datasets import make_dataset
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 from tfcomp.storage import files
 from tfcomp.storage.files import check_run_folders
 from tfcomp.sweeps.grid import MAX_SEEDS, SeedSettings, compute_hash
@@ -447,7 +447,7 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
         if case.seed == settings.first_seed:
             # Seeds differ in nothing that is checked.
             config = case.make_config(case.find_range()[1])
-            check_config(config, is_here(values))
+            make_checked_dataset(config, is_here(values))
     lines = run_flags.format_flags(base)
     lines += "\n".join([*run_flags.list_flag_lines(settings), ""])
     return ThresholdSearches(Path(base.run_dir), cases, lines)

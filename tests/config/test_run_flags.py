@@ -24,7 +24,7 @@ from tfcomp.config.run_flags import (
     parse_flags,
     parse_record,
 )
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 
 
 def test_identity_leaves_out_the_location() -> None:
@@ -260,7 +260,7 @@ def test_shipped_flagfiles_describe_what_their_command_can_start(
     assert (SHIPPED.parent / f"{command}.py").exists()
     if command == "train":
         config = parse_config([f"--flagfile={name}"])
-        check_config(config)
+        make_checked_dataset(config)
         assert config.run_name == stem
 
 

@@ -16,7 +16,7 @@ from tfcomp.contrib.acting import acting_layers, first_poses
 from tfcomp.contrib.acting.acting_layers import RATES, SHRINK, FactorTransforms
 from tfcomp.datasets import Dataset
 from tfcomp.models import MODELS
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 from tfcomp.models.stages import list_stages
 from tfcomp.train import run_training
 from tfcomp.training.fit import make_batches
@@ -31,7 +31,7 @@ LINE = (
 
 def make(*flags: str) -> tuple[keras.Model, RunConfig, Dataset]:
     config = parse_config([*LINE.split(), *flags])
-    dataset = check_config(config)
+    dataset = make_checked_dataset(config)
     build = MODELS.get("acting").load()
     return build(config, dataset), config, dataset
 
@@ -304,8 +304,8 @@ def test_all_kinds_of_data(flags: str, tmp_path: Path) -> None:
 def test_rules(flag: str) -> None:
     flags = ["--flagfile=acting.flags", flag]
     with pytest.raises(ConfigError, match=flag.partition("=")[0]):
-        check_config(parse_config(flags))
-    check_config(parse_config([*flags, "--model=mlp"]))
+        make_checked_dataset(parse_config(flags))
+    make_checked_dataset(parse_config([*flags, "--model=mlp"]))
 
 
 @pytest.mark.slow

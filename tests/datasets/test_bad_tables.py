@@ -27,7 +27,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.table_readers import OPTIONS
 from tfcomp.datasets.tables import read_table
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 
 UNIT = IMAGES / 255
 COLOR = np.stack([IMAGES] * 3, axis=1)  # channels first
@@ -273,7 +273,7 @@ def test_data_without_the_table(tmp_path) -> None:
     path = write_own(tmp_path / "own.npz")
     config = parse_config(["--flagfile=smoke", f"--data={path}"])
     with pytest.raises(ConfigError, match="--dataset=table"):
-        check_config(config)
+        make_checked_dataset(config)
 
 
 @pytest.mark.parametrize("kind", ["external", "link", "soft", "virtual"])

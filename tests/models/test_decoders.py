@@ -14,7 +14,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS, pixels
 from tfcomp.models.decoders.pixelwise import choose_patch
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 from tfcomp.models.stages import list_stages, make_stage_model
 
 # Weights for colored images of 12 x 16 with four factors.
@@ -47,7 +47,7 @@ def make(name: str, *flags: str) -> keras.Model:
     keras.utils.set_random_seed(0)
     config = parse_config([*flags, f"--model={name}"])
     build = MODELS.get(name).load()
-    return build(config, check_config(config))
+    return build(config, make_checked_dataset(config))
 
 
 @pytest.mark.parametrize("name, count", WEIGHTS.items())

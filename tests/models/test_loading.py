@@ -21,7 +21,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.figures import image_files
 from tfcomp.figures.image_files import read_outputs, write_outputs
 from tfcomp.models.loading import hash_weights, load_run, open_model
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 from tfcomp.storage import run_folder
 from tfcomp.storage.run_folder import is_finished, read_config
 from tfcomp.training.experiment import train_and_evaluate
@@ -264,7 +264,7 @@ def test_files_that_do_not_fit_are_left_out(
 def test_restarts_would_replace_outputs() -> None:
     flags = ["--flagfile=donut.flags", "--keep_outputs=2", "--id_target=0.1"]
     with pytest.raises(ConfigError, match="id_target"):
-        check_config(parse_config(flags))
+        make_checked_dataset(parse_config(flags))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.models import MODELS, encodings, forced_rendering, pixels, registry
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
@@ -27,7 +27,7 @@ FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
 
 def make(*flags: str) -> keras.Model:
     config = parse_config(flags)
-    dataset = check_config(config)
+    dataset = make_checked_dataset(config)
     return MODELS.get(config.model.model).load()(config, dataset)
 
 
@@ -71,7 +71,7 @@ def test_images_are_of_the_size_of_the_data(name) -> None:
 
 def test_output_is_float32_under_mixed_precision() -> None:
     config = parse_config(SMALL)
-    model = make_model(config, check_config(config), "mixed_bfloat16")
+    model = make_model(config, make_checked_dataset(config), "mixed_bfloat16")
 
     assert model.get_layer("stage_0").compute_dtype == "bfloat16"
     assert model.get_layer("stage_0").variable_dtype == "float32"
@@ -105,8 +105,8 @@ def test_output_is_float32_under_mixed_precision() -> None:
 )
 def test_rules_of_the_models(flags, message) -> None:
     with pytest.raises(ConfigError, match=message):
-        check_config(parse_config(flags))
-    check_config(parse_config([*flags, "--model=mlp"]))
+        make_checked_dataset(parse_config(flags))
+    make_checked_dataset(parse_config([*flags, "--model=mlp"]))
 
 
 def test_memory_of_this_machine_limits_runs_that_are_here(monkeypatch) -> None:
@@ -114,9 +114,9 @@ def test_memory_of_this_machine_limits_runs_that_are_here(monkeypatch) -> None:
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
 
     with pytest.raises(ConfigError, match="--grid_size must be smaller"):
-        check_config(config)
+        make_checked_dataset(config)
 
-    check_config(config, here=False)
+    make_checked_dataset(config, here=False)
     monkeypatch.setattr(registry, "count_memory", lambda: 10**6)
     with pytest.raises(ConfigError, match="this machine has 0.0 GB"):
         make_sweep(parse_flags(["--depth=3"], define_flags()))

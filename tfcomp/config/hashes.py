@@ -121,7 +121,7 @@ def _digest(data: str, parts: Iterable[bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def find_prepared(name: str, data_dir: str) -> Path:
+def find_tfds_folder(name: str, data_dir: str) -> Path:
     """Finds the newest version of a TFDS dataset.
 
     Args:
@@ -258,7 +258,7 @@ def _list_pictures(table: Path) -> list[Path]:
 def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:
     """Yields names and samples of all files."""
     name = data.removeprefix(TFDS)
-    folder = find_prepared(name, data_dir)
+    folder = find_tfds_folder(name, data_dir)
     for file in sorted(folder.iterdir()):
         if file.is_file():
             yield file.name.encode()

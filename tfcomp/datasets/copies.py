@@ -16,9 +16,9 @@ from numpy import ndarray as Array
 from tfcomp.datasets.factors import (
     FactorSpace,
     make_keys,
-    number,
     number_columns,
     number_rows,
+    number_values,
 )
 from tfcomp.datasets.splits import Splits
 
@@ -102,7 +102,7 @@ def _number_images(render: Render, table: Array) -> Array:
             code = _hash_image(image)
             hashes.append(code)
     table = np.array(hashes, np.uint64)
-    return number(table)
+    return number_values(table)
 
 
 def _hash_image(image: Array) -> int:
@@ -148,7 +148,7 @@ def _list_aliases(
         keys = make_keys(others)
         groups = _group_values(
             values=train[:, column],
-            context=number(keys),
+            context=number_values(keys),
             images=images,
         )
         if groups:

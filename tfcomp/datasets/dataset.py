@@ -200,7 +200,7 @@ class Dataset:
 
     def _spread(self, mask: Array) -> Array:
         points = self.splits.all.factors
-        return grid_maps.spread(
+        return grid_maps.arrange_on_grid(
             self.space,
             points,
             values=mask,
@@ -493,7 +493,7 @@ def make_dataset(config: RunConfig) -> Dataset:
 def _correlate(dataset: Dataset, pairs: str) -> Dataset:
     """Repeats the training images of a dataset by `--correlation`."""
     train = dataset.splits.train
-    weights = splits.weigh(train, dataset.space, pairs)
+    weights = splits.weigh_correlated(train, dataset.space, pairs)
     rows = splits.repeat_rows(weights)
     count = len(train)
 

@@ -422,7 +422,7 @@ class FactorSpace:
         return cls(tuple(factors))
 
 
-def number(values: Array) -> Array:
+def number_values(values: Array) -> Array:
     """Numbers values by their place among the sorted, distinct ones, [n]."""
     _, places = np.unique(values, return_inverse=True)
     return places
@@ -430,7 +430,7 @@ def number(values: Array) -> Array:
 
 def number_columns(table: Array) -> Array:
     """Numbers the values of each column, [n, F]."""
-    columns = [number(column) for column in table.T]
+    columns = [number_values(column) for column in table.T]
     return np.stack(columns, axis=1)
 
 
@@ -442,11 +442,11 @@ def number_rows(table: Array) -> Array:
     count = len(table)
     rows = np.zeros(count, np.int64)
     for column in table.T:
-        places = number(column)
+        places = number_values(column)
         last = places.max(initial=0)
         num_places = last + 1
         pairs = rows * num_places + places
-        rows = number(pairs)
+        rows = number_values(pairs)
     return rows
 
 

@@ -57,7 +57,7 @@ class GridMap:
         )
 
 
-def spread(
+def arrange_on_grid(
     space: FactorSpace,
     points: Array,
     values: Array,

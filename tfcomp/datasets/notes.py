@@ -93,8 +93,11 @@ def _find_kind(factor: Factor, values: Array) -> str:
         return "periodic"
     present = values[~np.isnan(values)]
     nearest = factor.values()[factor.to_index(present)]
-    is_level = np.isclose(present, nearest, rtol=0, atol=CLOSE * factor.step)
-    return "ordered" if is_level.all() else "continuous"
+    tolerance = CLOSE * factor.step
+    is_level = np.isclose(present, nearest, rtol=0, atol=tolerance)
+    if is_level.all():
+        return "ordered"
+    return "continuous"
 
 
 def _describe_values(factor: Factor, kind: str) -> str:
@@ -152,12 +155,13 @@ def describe_factors(dataset: Dataset) -> str:
     groups: dict[str, list[str]] = {}
     for row in list_factors(dataset):
         text = _describe_row(row)
-        in_part, altogether = held_out.get(row["factor"], (0, 0))
+        factor = row["factor"]
+        in_part, altogether = held_out.get(factor, (0, 0))
         if in_part:
             text += f", {in_part} held out in part"
         if altogether:
             text += f", {altogether} held out altogether"
-        groups.setdefault(text, []).append(row["factor"])
+        groups.setdefault(text, []).append(factor)
 
     parts = []
     for text, names in groups.items():
@@ -202,14 +206,19 @@ def count_held_out(dataset: Dataset) -> dict[str, tuple[int, int]]:
 def describe_copies(summary: Mapping[str, Any]) -> str:
     """Describes `Copies.summary`; empty without equal images."""
     parts = []
-    if held_out := summary.get("num_held_out"):
+    held_out = summary.get("num_held_out")
+    if held_out:
         copies = summary["num_copies"]
-        nothing = " (nothing new is held out)" if copies == held_out else ""
-        parts.append(
+        text = (
             f"{copies:,} of {held_out:,} held-out images are equal to a "
-            f"training image{nothing}"
+            "training image"
         )
-    for name, groups in summary.get("aliases", {}).items():
+        if copies == held_out:
+            text += " (nothing new is held out)"
+        parts.append(text)
+
+    aliases = summary.get("aliases", {})
+    for name, groups in aliases.items():
         parts.append(f"{name}: {_list_groups(groups)} in training images")
     return "; ".join(parts)
 
@@ -349,11 +358,12 @@ def format_model_card(
         for name, value in config.identity().items()
         if value != defaults.get(name)
     }
+    code = [_make_factors(dataset), *calls]
     sections = {
         "Data and split": _describe_data(dataset, config.data.train_all),
         "Methods": methods,
         "Scores": _format_scores(dataset, metrics),
-        "Use": "\n\n".join(map(_fence, [_make_factors(dataset), *calls])),
+        "Use": "\n\n".join(map(_fence, code)),
         "Flags": _format_flags(flags),
     }
     parts = [
@@ -403,13 +413,16 @@ def _describe_data(dataset: Dataset, train_all: bool) -> str:
 
 def _format_scores(dataset: Dataset, metrics: Mapping[str, Any]) -> str:
     scores = select_scores(metrics)
-    names = dict.fromkeys(name for values in scores.values() for name in values)
+    subsets = list(scores.values())
+    names: dict[str, None] = {}
+    for values in subsets:
+        names |= dict.fromkeys(values)
     lines = [
         f"| score | {' | '.join(scores)} |",
         f"|---|{'---|' * len(scores)}",
     ]
     for name in names:
-        cells = [_format_number(values.get(name)) for values in scores.values()]
+        cells = [_format_number(values.get(name)) for values in subsets]
         lines.append(f"| {name} | {' | '.join(cells)} |")
 
     reference = dataset.reference_name
@@ -421,10 +434,11 @@ def _format_scores(dataset: Dataset, metrics: Mapping[str, Any]) -> str:
     if r2.get("ood") is not None:
         text = _format_number(r2["ood"])
         lines.append(f"R² of OOD images about their mean is {text}.")
-    if len(dataset.splits.scored) < len(dataset.splits.all):
-        count = len(dataset.splits.scored)
+    count = len(dataset.splits.scored)
+    if count < len(dataset.splits.all):
         lines.append(f"Scores are of a sample of {count:,} combinations.")
-    if copies := describe_copies(metrics.get("copies", {})):
+    copies = describe_copies(metrics.get("copies", {}))
+    if copies:
         lines.append(f"Copies: {copies}.")
     return "\n".join(lines)
 
@@ -447,7 +461,8 @@ def _make_factors(dataset: Dataset) -> str:
 def _format_flags(flags: Mapping[str, Any]) -> str:
     lines = [f"--{name}={value}" for name, value in flags.items()]
     note = "All other flags have their defaults."
-    return "\n\n".join([_fence("\n".join(lines), language=""), note])
+    listing = _fence("\n".join(lines), language="")
+    return f"{listing}\n\n{note}"
 
 
 def _fence(code: str, language: str = "python") -> str:

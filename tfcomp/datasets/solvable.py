@@ -29,7 +29,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import FactorSpace, number, number_rows
+from tfcomp.datasets.factors import FactorSpace, number_rows, number_values
 from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
@@ -198,7 +198,7 @@ def _number_present(classes: Array) -> Array:
     present = np.maximum(classes, 0)
     last = present.max(axis=0, initial=0)
     flat = np.ravel_multi_index(present.T, last + 1)
-    return number(flat)
+    return number_values(flat)
 
 
 def make_products(codes: Array, num_columns: int) -> Array:
@@ -280,7 +280,8 @@ def _sum_columns(vectors: Array, codes: Array) -> Array:
         vectors: A row for each column of the design, [columns, d].
         codes: The columns with a 1 in each row, [n, S].
     """
-    total = np.zeros((len(codes), vectors.shape[1]))
+    shape = (len(codes), vectors.shape[1])
+    total = np.zeros(shape)
     for column in codes.T:  # at once, the terms would take gigabytes
         total += vectors[column]
     return total
@@ -399,7 +400,7 @@ def summarize_certificates(
     return summary
 
 
-def list_images(
+def list_missing_images(
     dataset: Dataset,
     certificate: Certificate | None,
 ) -> list[dict[str, Any]]:

@@ -399,7 +399,7 @@ def draw_cells(
     return cells[rows]
 
 
-def weigh(
+def weigh_correlated(
     table: Array,
     space: FactorSpace,
     pairs: str,

@@ -228,8 +228,6 @@ def _make_space(
     sizes: list[int],
     shapes: tuple[str, ...],
 ) -> FactorSpace:
-    low = MARGIN * data.grid_size
-    high = (1 - MARGIN) * data.grid_size - 1
     num_shapes, num_scales, num_angles, num_x, num_y, *num_hues = sizes
     factors = [
         Factor(
@@ -247,20 +245,8 @@ def _make_space(
             high=1.0,
         ),
         _make_angle("orientation", num_angles),
-        Factor(
-            "x",
-            num_x,
-            low,
-            high,
-            unit="px",
-        ),
-        Factor(
-            "y",
-            num_y,
-            low,
-            high,
-            unit="px",
-        ),
+        _make_place("x", num_x, data.grid_size),
+        _make_place("y", num_y, data.grid_size),
     ]
     for size in num_hues:
         factors.append(_make_angle("hue", size))
@@ -269,6 +255,16 @@ def _make_space(
         rule = "must have a factor with several values"
         raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
     return FactorSpace(varied)
+
+
+def _make_place(name: str, size: int, grid_size: int) -> Factor:
+    return Factor(
+        name,
+        size,
+        low=MARGIN * grid_size,
+        high=(1 - MARGIN) * grid_size - 1,
+        unit="px",
+    )
 
 
 def _make_angle(name: str, size: int) -> Factor:

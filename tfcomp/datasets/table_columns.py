@@ -115,7 +115,8 @@ def make_frame(columns: Any) -> "pd.DataFrame":
         if not arrays:
             first = name
         # Pandas takes no numbers in the byte order of another machine.
-        arrays[name] = array.astype(array.dtype.newbyteorder("="))
+        native = array.dtype.newbyteorder("=")
+        arrays[name] = array.astype(native)
     return pd.DataFrame(arrays)
 
 
@@ -191,7 +192,8 @@ def _find_type(cells: "pd.Series", kind: str) -> "pd.Series":
         return cells
     if is_number.all():
         return numbers
-    mixed = cells.astype(object).where(~is_number, numbers.astype(object))
+    texts = cells.astype(object)
+    mixed = texts.where(~is_number, numbers.astype(object))
     return mixed.where(cells != "", None)
 
 
@@ -350,16 +352,18 @@ def scale_image(image: Array, size: int) -> Array:
     """
     import PIL.Image as pil
 
-    if not size or image.shape[:2] == (size, size):
+    shape = (size, size)
+    if not size or image.shape[:2] == shape:
         return image
+    stacked = np.atleast_3d(image)
     channels = []
-    for channel in np.moveaxis(np.atleast_3d(image), -1, 0):
+    for channel in np.moveaxis(stacked, -1, 0):
         picture = pil.fromarray(channel.astype(np.float32))
-        scaled = picture.resize((size, size), pil.Resampling.BILINEAR)
+        scaled = picture.resize(shape, pil.Resampling.BILINEAR)
         channels.append(np.asarray(scaled))
 
     pixels = np.stack(channels, axis=-1)
-    pixels = pixels.reshape(size, size, *image.shape[2:])
+    pixels = pixels.reshape(*shape, *image.shape[2:])
     if image.dtype.kind == "f":
         return pixels.astype(image.dtype)
     return np.round(pixels).astype(image.dtype)

@@ -2,7 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +117,9 @@ def describe_columns(
     Raises:
         TableError: For a list of another length, and texts that are no names.
     """
-    is_array = isinstance(classes, Array)
+    cells = classes
+    if not isinstance(classes, Array):
+        cells = classes.iloc
     count = classes.shape[1]
     values = options["values"]
     is_by_image = getattr(values, "shape", None) == classes.shape
@@ -140,18 +143,12 @@ def describe_columns(
             continue
 
         _check_name(name, descriptions)
-        unit = str(given["units"] or "")
-        _read_texts("names and units", [name, unit])
-        numbers = classes[:, column] if is_array else classes.iloc[:, column]
-        descriptions[name] = Description(
-            name=name,
-            kind=str(given["kinds"] or kind),
-            levels=_read_levels(name, given["levels"]),
-            values=_read_numbers(f"values of {name}", given["values"]),
+        descriptions[name] = _describe_column(
+            name,
+            kind,
+            given,
             is_by_image=is_by_image,
-            unit=unit,
-            size=_read_size(f"sizes of {name}", given["sizes"]),
-            numbers=numbers,
+            numbers=cells[:, column],
         )
 
     unknown = sorted(ignored - left_out)
@@ -159,6 +156,33 @@ def describe_columns(
         rule = f"must be some of {', '.join([*left_out, *descriptions])}"
         raise TableError("ignore", rule, ", ".join(unknown) or "all")
     return descriptions
+
+
+def _describe_column(
+    name: str,
+    kind: str,
+    options: Mapping[str, Any],
+    **cells: Any,
+) -> Description:
+    """Reads the options of a column.
+
+    Args:
+        name: The name of the factor.
+        kind: Its kind, if the options have none.
+        options: The options.
+        **cells: The content of the column.
+    """
+    unit = str(options["units"] or "")
+    _read_texts("names and units", [name, unit])
+    return Description(
+        name=name,
+        kind=str(options["kinds"] or kind),
+        levels=_read_levels(name, options["levels"]),
+        values=_read_numbers(f"values of {name}", options["values"]),
+        unit=unit,
+        size=_read_size(f"sizes of {name}", options["sizes"]),
+        **cells,
+    )
 
 
 def _check_name(name: str, others: Collection[str]) -> None:
@@ -175,9 +199,9 @@ def _read_levels(name: str, given: Any) -> tuple[str, ...]:
     """Reads the names of classes, which must differ."""
     field = f"levels of {name}"
     levels = _read_texts(field, given)
-    places = dict(zip(levels, range(len(levels)), strict=True))
-    for place, level in enumerate(levels):
-        if places[level] != place:
+    counts = Counter(levels)
+    for level, count in counts.items():
+        if count > 1:
             raise TableError(field, "must differ", f"{level} twice")
     return levels
 
@@ -380,7 +404,8 @@ def _read_kind(description: Description) -> tuple[str, float]:
     default = "ordered"
     if description.levels and description.values is None:
         default = "categorical"
-    kind, _, text = (description.kind or default).partition(":")
+    kind = description.kind or default
+    kind, _, text = kind.partition(":")
     if kind not in KINDS:
         rule = f"of {description.name} must be one of {KINDS}"
         raise TableError("kinds", rule, kind)
@@ -467,7 +492,8 @@ def _read_classes(numbers: Array, name: str) -> Array:
         raise TableError("classes", f"{rule} (image {row})", numbers[row])
 
     largest = numbers.max()
-    if largest >= max(SPARSE, 2 * len(np.unique(numbers))):
+    num_classes = len(np.unique(numbers))
+    if largest >= max(SPARSE, 2 * num_classes):
         rule = f"of {name} must be counted from 0 (np.unique)"
         raise TableError("classes", rule, largest)
     return numbers.astype(np.int64)
@@ -487,7 +513,8 @@ def _read_values(
         values = _find_values(values, index, description.name)
     else:
         values = values[~np.isnan(values)]
-    size = max(int(index.max()) + 1, len(description.levels))
+    num_present = int(index.max()) + 1
+    size = max(num_present, len(description.levels))
     if len(values) < size:
         rule = f"of {description.name} must be given for all {size} classes"
         raise TableError("values", rule, len(values))
@@ -515,7 +542,8 @@ def _find_values(values: Array, index: Array, name: str) -> Array:
 
 def _check_rising(name: str, values: Array) -> None:
     """Refuses values that do not rise in float32, in which models get them."""
-    steps = np.diff(values.astype(np.float32), append=np.inf)
+    stored = values.astype(np.float32)
+    steps = np.diff(stored, append=np.inf)
     is_finite = np.isfinite(values)
     is_right = (steps > 0) & is_finite
     if is_right.all():

@@ -130,9 +130,11 @@ def read_npz(path: str | Path) -> TableFile | FactorTable:
 
 def _open_npz(path: str | Path) -> Arrays:
     """Returns the members of an `.npz` file."""
+    sizes = {}
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-    sizes = {m.filename.removesuffix(".npy"): m.file_size for m in members}
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            sizes[name] = member.file_size
 
     def read(name: str, most: int | None = MAX_BYTES) -> Array:
         """Reads a member, of at most `most` bytes."""
@@ -158,8 +160,13 @@ def read_embeddings(path: str) -> tuple[TableFile, dict[str, Array]]:
             arrays[name] = members.read(name, None)
     images = arrays.pop("images", None)
     classes = arrays.pop("classes", None)
-    columns = {name: a for name, a in arrays.items() if a.ndim == 1}
-    layers = {name: a for name, a in arrays.items() if a.ndim != 1}
+    columns = {}
+    layers = {}
+    for name, array in arrays.items():
+        if array.ndim == 1:
+            columns[name] = array
+        else:
+            layers[name] = array
     if classes is not None:
         return TableFile(images, classes, _read_options(members)), layers
     if not columns:
@@ -226,7 +233,8 @@ def _make_table(arrays: Arrays) -> TableFile | FactorTable:
         return TableFile(images, arrays.read("classes"), options)
 
     for name in LAYOUTS.names():
-        table = LAYOUTS.get(name).load()(arrays)
+        read_layout = LAYOUTS.get(name).load()
+        table = read_layout(arrays)
         if table is not None:
             return table
 
@@ -238,7 +246,8 @@ def _make_table(arrays: Arrays) -> TableFile | FactorTable:
         "must have images, and classes or an array [n] for each factor "
         "(docs/data.md has all layouts)"
     )
-    raise TableError("members", rule, ", ".join(sorted(arrays.names)) or "none")
+    members = ", ".join(sorted(arrays.names))
+    raise TableError("members", rule, members or "none")
 
 
 def _read_columns(arrays: Arrays) -> TableFile | None:
@@ -323,7 +332,8 @@ def read_folder(folder: Path) -> TableFile | FactorTable:
     if not tables:
         for ending in endings:
             if list_files(folder, ending):
-                return FOLDER_READERS.get(ending).load()(folder)
+                read = FOLDER_READERS.get(ending).load()
+                return read(folder)
     rule = f"must have one .csv file (or files {', '.join(endings)})"
     raise TableError("the folder", rule, f"{len(tables)} .csv files")
 
@@ -346,7 +356,8 @@ def _read_csv(folder: Path, table: Path) -> TableFile:
             heads.append(head)
     if frame.empty or not heads or listed.count(picture_column) != 1:
         rule = f"must have rows, one {PICTURE_HEADS[0]} and a column per factor"
-        raise TableError(table.name, rule, ", ".join(listed)[:100])
+        got = ", ".join(listed)
+        raise TableError(table.name, rule, got[:100])
 
     names = frame[picture_column].tolist()
     pictures = open_files(folder, names, table.name)
@@ -389,7 +400,8 @@ def _read_parquet(paths: list[Path]) -> TableFile:
     head = _find_picture_bytes(table)
     if not head or not table.num_rows:
         rule = "must have rows, and a column of pictures as bytes"
-        raise TableError(paths[0].name, rule, ", ".join(table.column_names))
+        got = ", ".join(table.column_names)
+        raise TableError(paths[0].name, rule, got)
 
     frame = table.drop_columns(head).to_pandas()
     for label, names in _find_label_names(table.schema).items():
@@ -401,12 +413,14 @@ def _find_picture_bytes(table: Any) -> str:
     """Finds the first column of bytes, or of structs with `bytes`."""
     import pyarrow as pa
 
-    for field_type in table.schema:
-        kind = field_type.type
-        if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-            return field_type.name
-        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            return field_type.name
+    types = pa.types
+    for column in table.schema:
+        kind = column.type
+        has_bytes = types.is_binary(kind) or types.is_large_binary(kind)
+        if types.is_struct(kind):
+            has_bytes = kind.get_field_index("bytes") >= 0
+        if has_bytes:
+            return column.name
     return ""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError, RunError, first_line
-from tfcomp.config.hashes import TFDS, find_prepared, hash_data
+from tfcomp.config.hashes import TFDS, find_tfds_folder, hash_data
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS, split_names
 from tfcomp.datasets.copies import Copies
@@ -170,7 +170,8 @@ def _make_renderer(table: FactorTable) -> Render:
         import tensorflow as tf
 
         images = tf.numpy_function(table.draw, [factors], tf.float32)
-        return tf.ensure_shape(images, (None, *table.image_shape))
+        shape = (None, *table.image_shape)
+        return tf.ensure_shape(images, shape)
 
     return render
 
@@ -181,9 +182,9 @@ def _train_on_images(
     region: Region,
 ) -> dict[str, Any]:
     """Returns fields of a dataset whose combinations have several images."""
-    is_known = ~region.contains(table.points) | config.data.train_all
-    # Numbers of images, sorted by points.
-    numbers = np.flatnonzero(np.repeat(is_known, table.counts))
+    is_trained = ~region.contains(table.points) | config.data.train_all
+    is_trained = np.repeat(is_trained, table.counts)
+    numbers = np.flatnonzero(is_trained)  # of images, sorted by points
     count = config.data.num_train or len(numbers)
     rng = np.random.default_rng([config.training.seed, 0])
     numbers = draw_cells(numbers, count, "num_train", rng)
@@ -199,8 +200,10 @@ def _train_on_images(
 def find_polarity(table: FactorTable) -> str:
     """Returns `dark` if most pixels of a fixed sample of images are bright."""
     step = len(table.points) // SAMPLE + 1
-    brightness = np.median(table.draw(table.points[::step]))
-    return "dark" if brightness > 0.5 else "bright"
+    images = table.draw(table.points[::step])
+    if np.median(images) > 0.5:
+        return "dark"
+    return "bright"
 
 
 def read_table(
@@ -244,7 +247,7 @@ def _read_content(data: str, data_dir: str) -> TableFile | FactorTable:
     path = Path(data)
     ending = path.suffix.lower()
     if data.startswith(TFDS):
-        path = find_prepared(data.removeprefix(TFDS), data_dir)
+        path = find_tfds_folder(data.removeprefix(TFDS), data_dir)
         ending = TFDS
     elif path.is_dir():
         return read_folder(path)
@@ -252,7 +255,8 @@ def _read_content(data: str, data_dir: str) -> TableFile | FactorTable:
         endings = ", ".join(READERS.names())
         rule = f"must be a folder, or one of {endings}"
         raise ConfigError("data", rule, data)
-    return READERS.get(ending).load()(path)
+    read = READERS.get(ending).load()
+    return read(path)
 
 
 @contextlib.contextmanager
@@ -289,7 +293,8 @@ class VectorDataset(Dataset):
     @cached_property
     def copies(self) -> Copies:
         """Nothing: equal embeddings are a result, not a fault of the data."""
-        return Copies(np.zeros(len(self.splits.all), bool), {})
+        is_copy = np.zeros(len(self.splits.all), bool)
+        return Copies(is_copy, {})
 
     @cached_property
     def _vectors(self) -> Array:

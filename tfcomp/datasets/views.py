@@ -15,7 +15,7 @@ from numpy import ndarray as Array
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.datasets.factors import Factor, FactorSpace
-from tfcomp.datasets.grid_maps import GridMap, spread
+from tfcomp.datasets.grid_maps import GridMap, arrange_on_grid
 from tfcomp.datasets.splits import make_splits, sample_rows
 
 MAX_EXPLORED = 4096  # combinations
@@ -161,7 +161,7 @@ def make_map(dataset: Dataset, values: Array) -> GridMap:
         dataset: Has the grid, and what is held out of it.
         values: A number for each point, [n].
     """
-    numbers = spread(
+    numbers = arrange_on_grid(
         dataset.space,
         dataset.splits.grid,
         values,

@@ -47,8 +47,8 @@ def find_nearest_shapes(
         Places in `SHAPES`, [n].
     """
     _, height, width = images.shape
-    across = np.exp(-0.5 * ((np.arange(width) - positions[:, :1]) / sigma) ** 2)
-    along = np.exp(-0.5 * ((np.arange(height) - positions[:, 1:]) / sigma) ** 2)
+    across = _make_profiles(width, positions[:, :1], sigma)
+    along = _make_profiles(height, positions[:, 1:], sigma)
     vertical = across[:, None, :]  # [n, 1, columns]
     horizontal = along[:, :, None]  # [n, rows, 1]
 
@@ -64,6 +64,12 @@ def find_nearest_shapes(
         measure(level),
     )
     return np.argmin(errors, axis=0)
+
+
+def _make_profiles(size: int, centers: Array, sigma: float) -> Array:
+    """Makes bumps along an axis, [n, size], at centers [n, 1] (px)."""
+    offsets = np.arange(size) - centers
+    return np.exp(-0.5 * (offsets / sigma) ** 2)
 
 
 @computes(
@@ -90,7 +96,7 @@ def measure_drawn_shapes(analysis: RunAnalysis) -> Scores:
         positions=analysis.splits.grid[is_ood],
         sigma=dataset.sigma,
     )
-    return {
-        name: float(np.mean(nearest == place))
-        for place, name in enumerate(names)
-    }
+    shares: Scores = {}
+    for place, name in enumerate(names):
+        shares[name] = float(np.mean(nearest == place))
+    return shares

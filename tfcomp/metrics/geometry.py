@@ -75,7 +75,7 @@ def is_dead(g: Array) -> Array:
         tensor is not finite.
     """
     squared_lengths = np.diagonal(
-        _set_nan(g),
+        set_nan(g),
         axis1=1,
         axis2=2,
     )  # [n, F]
@@ -96,7 +96,7 @@ def find_floored(g: Array) -> Array:
     Returns:
         The mark of each point, [n]; true where the tensor is not finite.
     """
-    g = np.nan_to_num(_set_nan(g))
+    g = np.nan_to_num(set_nan(g))
     if not g.shape[1]:
         return np.zeros(len(g), bool)
 
@@ -115,7 +115,7 @@ def compute_log_volume(g: Array) -> Array:
         The log-volume of each point, [n]; singular values count as `FLOOR` at
         least. NaN without factors, or where the tensor is not finite.
     """
-    g = _set_nan(g)
+    g = set_nan(g)
     if not g.shape[1]:
         num_points = len(g)
         return np.full(num_points, np.nan)
@@ -354,7 +354,7 @@ def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     }
 
 
-def _set_nan(g: Array) -> Array:
+def set_nan(g: Array) -> Array:
     """Sets a tensor to NaN if any of its entries is not finite.
 
     Args:
@@ -371,7 +371,7 @@ def _set_nan(g: Array) -> Array:
 
 def _list_pairs(g: Array) -> list[tuple[Array, Array, Array]]:
     """Lists g_xx, g_yy and g_xy, each [n], of every pair of factors."""
-    g = _set_nan(g)
+    g = set_nan(g)
     factors = range(g.shape[1])
     pairs = []
     for i, j in itertools.combinations(factors, 2):

@@ -26,7 +26,7 @@ from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.metrics import jacobians
-from tfcomp.metrics.geometry import is_dead
+from tfcomp.metrics.geometry import is_dead, set_nan
 from tfcomp.metrics.registry import Scores, finite_or_none, mean_or_none
 from tfcomp.models.stages import (
     StageDict,
@@ -126,9 +126,7 @@ class Interaction:
             pair_scale.append(scale[i] * scale[j])
         scales = np.concatenate([scale, pair_scale, scale])  # [K]
 
-        is_finite = np.isfinite(products)
-        is_finite = is_finite.all(axis=(1, 2), keepdims=True)
-        products = np.where(is_finite, products, np.nan)
+        products = set_nan(products)
         column_scales = scales[:, None]
         products = products * column_scales * scales
 
@@ -271,10 +269,8 @@ def make_interaction_fn(
         num_units: Units of all stages together.
     """
     exact, fallback = jacobians.list_jacobians(model, space)
-    ranges = []
-    for factor in space:
-        if not factor.categorical:
-            ranges.append(factor.high - factor.low)
+    varied = [factor for factor in space if not factor.categorical]
+    ranges = [factor.high - factor.low for factor in varied]
     has_second = exact is not fallback
     is_outside = jacobians.find_outside_jacobians(model) is not None
     if len(ranges) < 2 or is_outside or not has_second:
@@ -282,16 +278,11 @@ def make_interaction_fn(
 
     stage_fn = make_stage_model(model)
     compute = functools.partial(
-        compute_jet_products,
-        stage_fn,
-        jacobian_fn=exact,
+        compute_jet_products, stage_fn, jacobian_fn=exact
     )
     traced = tf.function(compute, autograph=False)
     calls = itertools.count()
-    count = len(ranges)
-    columns = count * (count + 5) // 2
-    most_points = MAX_NUMBERS // (num_units * columns)
-    most_points = max(1, most_points)
+    most_points = _limit_points(num_units, len(ranges))
 
     def measure(points: Array, is_repeated: bool) -> Interactions:
         """Summarizes each stage; nothing without second derivatives."""
@@ -320,6 +311,13 @@ def make_interaction_fn(
         return interactions
 
     return measure
+
+
+def _limit_points(num_units: int, num_factors: int) -> int:
+    """Limits the points of one call, whose result has `MAX_NUMBERS`."""
+    columns = num_factors * (num_factors + 5) // 2
+    most_points = MAX_NUMBERS // (num_units * columns)
+    return max(1, most_points)
 
 
 def choose_points(grid: Array, count: int) -> Array:

@@ -256,6 +256,14 @@ class KernelFit:
     r2_ood: float | None
 
 
+NO_FIT = KernelFit(
+    scales=(),
+    ridge=float("nan"),
+    r2_id=None,
+    r2_ood=None,
+)
+
+
 class Choice(NamedTuple):
     """The parameters of a kernel with the least leave-one-out error."""
 
@@ -331,23 +339,16 @@ def fit_kernels(
     targets = {}
     held_out = {}
     for name, values in outputs.items():
-        flat = np.reshape(values, (len(values), -1))
-        flat = flat.astype(np.float64)
+        flat = _flatten(values)
         held_out[name] = flat[is_ood]
         target = flat[rows]
         is_finite = np.isfinite(target).all()
         if len(rows) >= MIN_POINTS and is_finite:
             targets[name] = target
 
-    nothing = KernelFit(
-        scales=(),
-        ridge=float("nan"),
-        r2_id=None,
-        r2_ood=None,
-    )
     fits = {}
     for name in outputs:
-        fits[name] = dict.fromkeys(KERNELS, nothing)
+        fits[name] = dict.fromkeys(KERNELS, NO_FIT)
     for kernel in KERNELS:
         choices = _choose(kernel, id_points, targets)
         for name, choice in choices.items():

@@ -1,7 +1,7 @@
 """Scores images over all combinations, ID and OOD apart; users' metrics."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,26 @@ class Evaluation:
         return tagged
 
 
+@dataclass(frozen=True)
+class StageView:
+    """The argument of a metric of stages: one stage over the grid."""
+
+    name: str
+    activations: Array  # [n, units], float32
+    factors: Array  # values, [n, factors]
+    is_ood: Array  # which points are held out, [n]
+
+
+@dataclass(frozen=True)
+class ImageView:
+    """The argument of a metric of images: some points of the grid."""
+
+    images: Array  # outputs of the model, [n, rows, columns, channels]
+    truth: Array  # of the same shape
+    factors: Array  # values, [n, factors]
+    is_ood: Array  # which points are held out, [n]
+
+
 def score_points(
     dataset: Dataset,
     images: Array,
@@ -92,18 +112,25 @@ def score_points(
         scores["blank_mse"] = blank_error
 
     if is_ood is not None:
-        num_points = len(images)
         view = ImageView(
             images=images,
             truth=truth,
             factors=factors,
             is_ood=is_ood,
         )
-        for metric in list_registered("image"):
-            values = _attempt(metric, view, "images")
-            if values is None:
-                values = np.full(num_points, np.nan)
-            scores[metric.name] = values
+        scores |= _compute_image_metrics(view)
+    return scores
+
+
+def _compute_image_metrics(view: ImageView) -> Arrays:
+    """Computes the registered metrics of images, [n]; NaN where one fails."""
+    num_points = len(view.images)
+    scores = {}
+    for metric in list_registered("image"):
+        values = _attempt(metric, view, "images")
+        if values is None:
+            values = np.full(num_points, np.nan)
+        scores[metric.name] = values
     return scores
 
 
@@ -131,7 +158,7 @@ def evaluate_images(
         grid_images = None
         grid_truth = None
     subsets = dataset.subsets
-    scores = _score(
+    scores = _score_subsets(
         dataset,
         predict,
         subsets,
@@ -142,7 +169,7 @@ def evaluate_images(
         named = {}
         for key in ("id", "ood"):
             named[f"{key}_{name}"] = subsets[key]
-        scores |= _score(
+        scores |= _score_subsets(
             dataset,
             predict,
             named,
@@ -152,7 +179,7 @@ def evaluate_images(
     return Evaluation(images, truth, scores)
 
 
-def _score(
+def _score_subsets(
     dataset: Dataset,
     predict: Predict,
     subsets: Mapping[str, Array],
@@ -175,8 +202,7 @@ def _score(
     """
     scored = dataset.splits.scored
     reference = np.asarray(dataset.reference)
-    parts = []
-    # Of true images less the reference.
+    blocks = []
     sums = {}
     for name in subsets:
         sums[name] = np.zeros(dataset.image_shape)
@@ -198,30 +224,39 @@ def _score(
             targets = truth[rows]
 
         is_ood = scored.is_ood[rows]
-        block_scores = score_points(
-            dataset,
-            outputs,
-            targets,
-            points,
-            is_ood,
-        )
-        parts.append(block_scores)
+        block = score_points(dataset, outputs, targets, points, is_ood)
+        blocks.append(block)
         for name, mask in subsets.items():
-            is_in = mask[rows]
-            subset_targets = targets[is_in]
-            total = subset_targets.sum(axis=0, dtype=np.float64)
-            ground = is_in.sum() * reference
-            sums[name] += total - ground
+            sums[name] += _sum_contrast(targets, mask[rows], reference)
 
-    each = {}
-    for name in parts[0]:
-        values = [part[name] for part in parts]
-        each[name] = np.concatenate(values)
-
+    each = _join_blocks(blocks)
     scores = {}
     for name, mask in subsets.items():
         scores[name] = _average(each, mask, sums[name])
     return scores
+
+
+def _sum_contrast(images: Array, is_in: Array, reference: Array) -> Array:
+    """Sums images of a subset, less the reference, [H, W, C].
+
+    Args:
+        images: True images, [n, H, W, C].
+        is_in: Which are in the subset, [n].
+        reference: The reference.
+    """
+    subset = images[is_in]
+    total = subset.sum(axis=0, dtype=np.float64)
+    ground = is_in.sum() * reference
+    return total - ground
+
+
+def _join_blocks(blocks: Sequence[Arrays]) -> Arrays:
+    """Joins the scores of blocks of points, [n] by name."""
+    joined = {}
+    for name in blocks[0]:
+        values = [block[name] for block in blocks]
+        joined[name] = np.concatenate(values)
+    return joined
 
 
 def _list_starts(dataset: Dataset) -> Iterable[int]:
@@ -315,26 +350,6 @@ def divide(values: Array, by: Array) -> Array:
         is_zero = values == 0
         ratio = values / by
         return np.where(is_zero, 0.0, ratio)
-
-
-@dataclass(frozen=True)
-class StageView:
-    """The argument of a metric of stages: one stage over the grid."""
-
-    name: str
-    activations: Array  # [n, units], float32
-    factors: Array  # values, [n, factors]
-    is_ood: Array  # which points are held out, [n]
-
-
-@dataclass(frozen=True)
-class ImageView:
-    """The argument of a metric of images: some points of the grid."""
-
-    images: Array  # outputs of the model, [n, rows, columns, channels]
-    truth: Array  # of the same shape
-    factors: Array  # values, [n, factors]
-    is_ood: Array  # which points are held out, [n]
 
 
 def compute_stage_metrics(
@@ -472,11 +487,12 @@ def _attempt(metric: Metric, view: StageView | ImageView, place: str) -> Any:
     values = np.array([])
     if value is not None:
         values = np.array(value)
+    is_outside = (values < low) | (values > high)
     name = f"the metric {metric.name!r}"
     note = ""
     if not np.isfinite(values).all():
         note = f"{name} is not finite, and has no value there"
-    elif (values < low).any() or (values > high).any():
+    elif is_outside.any():
         note = f"{name} leaves its range [{low:g}, {high:g}]"
     if note:
         print(f"note: {place}: {note}", file=sys.stderr)

@@ -86,15 +86,7 @@ def probe_rows(
     if not is_enough or not is_finite:
         return dict(NO_SCORES)
 
-    rng = np.random.RandomState(seed)
-    order = rng.permutation(len(id_rows))
-    shuffled = id_rows[order]
-    fits = []
-    for fold in np.array_split(shuffled, NUM_FOLDS):
-        others = np.setdiff1d(id_rows, fold)
-        fits.append((others, fold))
-    fits.append((id_rows, ood_rows))
-
+    fits = [*_list_folds(id_rows, seed), (id_rows, ood_rows)]
     truth = np.asarray(targets, np.float64)
     errors = truth.copy()
 
@@ -119,6 +111,18 @@ def probe_rows(
         "probe_r2_id": _score(truth[id_rows], errors[id_rows]),
         "probe_r2_ood": _score(truth[ood_rows], errors[ood_rows]),
     }
+
+
+def _list_folds(rows: Array, seed: int) -> list[tuple[Array, Array]]:
+    """Deals rows into folds: for each, the other rows and its own."""
+    rng = np.random.RandomState(seed)
+    order = rng.permutation(len(rows))
+    shuffled = rows[order]
+    folds = []
+    for fold in np.array_split(shuffled, NUM_FOLDS):
+        others = np.setdiff1d(rows, fold)
+        folds.append((others, fold))
+    return folds
 
 
 def _predict(

@@ -102,7 +102,8 @@ def find_nearest(index: Array, candidates: Array, space: FactorSpace) -> Array:
     for start in range(0, len(index), _BLOCK):
         end = start + _BLOCK
         block = index[start:end]
-        distances = np.zeros((len(block), len(candidates)))
+        shape = (len(block), len(candidates))
+        distances = np.zeros(shape)
         for column, factor in enumerate(space):
             # Values are compared, not points: many points share them.
             block_values = block[:, column]
@@ -445,10 +446,11 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, list[Array]]]:
             yield f"mean_over_{factor.name}", substitutes
 
         trained = train[:, column]
+        present = trained[trained >= 0]
         merged = _merge_values(
             values,
             index=index[:, column],
-            counts=np.bincount(trained[trained >= 0], minlength=factor.size),
+            counts=np.bincount(present, minlength=factor.size),
             groups=dataset.copies.aliases.get(factor.name, []),
         )
         is_merged = ~np.isnan(merged)
@@ -500,7 +502,8 @@ def average_images(dataset: Dataset, sets: Sequence[Array]) -> Array:
         dataset: Draws the images.
         sets: Points, [n, F] each.
     """
-    total = np.zeros((len(sets[0]), *dataset.image_shape))
+    num_points = len(sets[0])
+    total = np.zeros((num_points, *dataset.image_shape))
     for points in sets:
         # Points that differ in the averaged factor alone are equal now.
         distinct, places = np.unique(points, axis=0, return_inverse=True)

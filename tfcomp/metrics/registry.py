@@ -387,15 +387,12 @@ def describe_user_metrics() -> dict[str, dict[str, Any]]:
     """Describes the metrics of users as `metrics.json` records them."""
     entries = {}
     for metric in REGISTERED.values():
-        limits = metric.limits
-        ends: list[float | None] = []
-        for end in (limits.low, limits.high):
-            # JSON has no infinity.
-            ends.append(end if math.isfinite(end) else None)
+        low = finite_or_none(metric.limits.low)  # JSON has no infinity
+        high = finite_or_none(metric.limits.high)
         entries[metric.name] = {
             "per": metric.of,
             "label": metric.label,
-            "range": ends,
+            "range": [low, high],
             "unit": metric.unit,
             "better": metric.better,
         }
@@ -426,19 +423,9 @@ def _make_user_metric(
     Raises:
         ValueError: If an argument is invalid.
     """
+    rule = _find_broken_rule(name, per, better)
     limits = _parse_range(range)
-    is_identifier = name.isascii() and name.isidentifier()
-    is_small = name == name.lower()
-    rule = ""
-    if not is_identifier or not is_small:
-        rule = "its name must be small letters, digits and underscores"
-    elif name in RESERVED:
-        rule = "its name must be no name of another entry"
-    elif per not in ("stage", "image"):
-        rule = f"per must be stage or image, got {per!r}"
-    elif better not in (None, "low", "high"):
-        rule = f"better must be low, high or None, got {better!r}"
-    elif limits is None:
+    if not rule and limits is None:
         rule = f"range must be (low, high), low < high, got {range!r}"
     if rule or limits is None:
         raise ValueError(f"the metric {name!r}: {rule}")
@@ -461,6 +448,21 @@ def _make_user_metric(
         axis=metric.axis,
     )
     return dataclasses.replace(metric, chart=chart)
+
+
+def _find_broken_rule(name: str, per: str, better: str | None) -> str:
+    """Returns the rule that an argument breaks; empty without one."""
+    is_identifier = name.isascii() and name.isidentifier()
+    is_small = name == name.lower()
+    if not is_identifier or not is_small:
+        return "its name must be small letters, digits and underscores"
+    if name in RESERVED:
+        return "its name must be no name of another entry"
+    if per not in ("stage", "image"):
+        return f"per must be stage or image, got {per!r}"
+    if better not in (None, "low", "high"):
+        return f"better must be low, high or None, got {better!r}"
+    return ""
 
 
 def _parse_range(range: Any) -> Limits | None:

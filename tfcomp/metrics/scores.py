@@ -437,20 +437,25 @@ def measure_peaks(analysis: RunAnalysis) -> dict[str, Any]:
     counts_by_height = []
     for height in PEAK_HEIGHTS:
         counts_by_height.append(count_own_peaks(images, polarity, height))
-    highest = _to_bright(images, polarity).max(axis=(1, 2), initial=-np.inf)
+    bright = _to_bright(images, polarity)
+    highest = bright.max(axis=(1, 2), initial=-np.inf)
 
     numbers: dict[str, Any] = {}
     for name, rows in analysis.subsets.items():
-        curve = [share_peaks(c[rows], several=True) for c in counts_by_height]
         peaks = counts[rows]
-        numbers[f"multiple_peaks_{name}"] = share_peaks(peaks, several=True)
-        numbers[f"no_peak_{name}"] = share_peaks(peaks, several=False)
+        several = compute_peak_share(peaks, several=True)
+        curve = []
+        for peaks_of_height in counts_by_height:
+            share = compute_peak_share(peaks_of_height[rows], several=True)
+            curve.append(share)
+        numbers[f"multiple_peaks_{name}"] = several
+        numbers[f"no_peak_{name}"] = compute_peak_share(peaks, several=False)
         numbers[f"multiple_peaks_by_height_{name}"] = curve
         numbers[f"peak_height_{name}"] = median_or_none(highest[rows])
     return numbers
 
 
-def share_peaks(counts: Array, several: bool) -> float | None:
+def compute_peak_share(counts: Array, several: bool) -> float | None:
     """Computes the share of images with two peaks or more, or with none.
 
     Args:

@@ -133,7 +133,7 @@ def compute_superposition(
     flat = flatten_outputs(outputs)
     id_outputs = flat[~is_ood]
     num_ood = len(ood_index)
-    scored = choose_scored(num_ood, len(space))
+    scored = mark_scored(num_ood, len(space))
     distance = np.full(num_ood, np.inf)
     scores = []
     image_sets = []
@@ -209,9 +209,9 @@ def _make_predictors(
     regressors = np.stack(means)
     rivals = np.stack(shell_means)
     return {
-        "superposition": partial(project, regressors=regressors),
+        "superposition": partial(compute_projection_r2, regressors=regressors),
         "superposition_span": make_span(id_outputs[sharing]),
-        "conjunctive": partial(project, regressors=rivals),
+        "conjunctive": partial(compute_projection_r2, regressors=rivals),
         "conjunctive_span": make_span(id_outputs[nearest]),
     }
 
@@ -261,7 +261,7 @@ def make_span(regressors: Array) -> Explain:
     return explain
 
 
-def project(target: Array, regressors: Array) -> float:
+def compute_projection_r2(target: Array, regressors: Array) -> float:
     """Explains a target with weights of either sign.
 
     Args:
@@ -367,7 +367,7 @@ def _project_onto(means: list[Array], target: Array) -> Array:
     return weights @ regressors
 
 
-def choose_scored(count: int, num_factors: int) -> Array:
+def mark_scored(count: int, num_factors: int) -> Array:
     """Chooses the OOD points that are scored.
 
     These are all points, or of three and more factors at most `MAX_POINTS`: a
@@ -432,7 +432,7 @@ def score_combinations(
     is_blank = find_blank(outputs, id_outputs)
     for i in np.flatnonzero(~is_blank):
         images = np.asarray(regressors[i], np.float64)
-        r2[i] = project(outputs[i], images)
+        r2[i] = compute_projection_r2(outputs[i], images)
     return r2
 
 
@@ -518,7 +518,7 @@ def compute_sharing(
     id_contrast = contrast[~is_ood]
     ood_contrast = contrast[is_ood]
     num_ood = len(ood_contrast)
-    scored = choose_scored(num_ood, len(space))
+    scored = mark_scored(num_ood, len(space))
     scored &= ~find_faint(outputs, is_ood)
     scored &= ood_contrast.any(axis=1)
 

@@ -391,7 +391,8 @@ def _find_rest(maps: Array) -> Array:
     low = np.min(maps, axis=grid)
     high = np.max(maps, axis=grid)
     middle = (low + high) / 2
-    return np.where(np.mean(maps, axis=grid) <= middle, low, high)
+    is_low = np.mean(maps, axis=grid) <= middle
+    return np.where(is_low, low, high)
 
 
 @np.errstate(invalid="ignore", over="ignore")
@@ -414,7 +415,8 @@ def _find_local(block: Array, shape: tuple[int, ...]) -> Array:
     for axis, size in enumerate(shape):
         is_reached = is_far.any(axis=1 - axis)  # [values, units]
         first = is_reached.argmax(axis=0)
-        last = size - 1 - is_reached[::-1].argmax(axis=0)
+        backwards = is_reached[::-1]
+        last = size - 1 - backwards.argmax(axis=0)
         is_local &= last - first + 1 <= size / 2
     return is_local
 

@@ -213,12 +213,15 @@ class _Outside(keras.layers.Layer):
         image_shape = self._shapes[IMAGE]
 
         # The derivative along each factor is an image.
-        columns = tf.transpose(slope, (0, 2, 1))
-        images = tf.reshape(columns, (-1, *image_shape))
+        swapped = (0, 2, 1)
+        columns = tf.transpose(slope, swapped)
+        batch_shape = (-1, *image_shape)
+        images = tf.reshape(columns, batch_shape)
         images = _to_images(images, self._image_shape)
 
-        columns = tf.reshape(images, (-1, num_factors, num_pixels))
-        return tf.transpose(columns, (0, 2, 1))
+        column_shape = (-1, num_factors, num_pixels)
+        columns = tf.reshape(images, column_shape)
+        return tf.transpose(columns, swapped)
 
     def call(self, factors: tf.Tensor) -> dict[str, tf.Tensor]:
         """Evaluates the model on factors [n, F] as it takes them."""

@@ -179,9 +179,11 @@ def hash_weights(model: keras.Model) -> str:
     """Hashes all weights of a model, in any order, for `metrics.json`."""
     hashes = []
     for weight in model.get_weights():
-        hashes.append(hashlib.sha256(weight.tobytes()).digest())
+        content = weight.tobytes()
+        hashes.append(hashlib.sha256(content).digest())
     # A user's layer may make its weights in another order when it is loaded.
-    return hashlib.sha256(b"".join(sorted(hashes))).hexdigest()
+    joined = b"".join(sorted(hashes))
+    return hashlib.sha256(joined).hexdigest()
 
 
 def load_model(path: str | Path) -> keras.Model:
@@ -316,10 +318,11 @@ class Encoder:
             others.pop(name, None)
         layers[self._output] = self._pick(others or outputs)
 
+        num_rows = len(inputs)
         activations = {}
         for name, value in layers.items():
-            array = _to_array(name, value, len(inputs))
-            activations[name] = array.reshape(len(inputs), -1)
+            array = _to_array(name, value, num_rows)
+            activations[name] = array.reshape(num_rows, -1)
         return activations
 
     def _pick(self, outputs: Any) -> Any:
@@ -445,14 +448,7 @@ def _open_signatures(
         text = ", ".join(sorted(missing))
         raise ValueError(f"the SavedModel has no stages {text}")
 
-    arguments = list(predict.structured_input_signature[1])
-    if len(arguments) != 1:
-        raise ValueError(
-            f"the SavedModel takes {len(arguments)} inputs "
-            f"({', '.join(sorted(arguments))}): pass a function of factors "
-            "[n, F] that calls it"
-        )
-
+    argument = _find_argument(predict)
     # The activations of tfcomp's own exports hold the image as well.
     is_export = "geometry" in loaded.signatures
     has_image = is_export and IMAGE in available
@@ -466,12 +462,24 @@ def _open_signatures(
             outputs.update(activations)
             if has_image:
                 return outputs
-        inputs = {arguments[0]: factors}
+        inputs = {argument: factors}
         prediction = predict(**inputs)
         outputs[IMAGE] = pick(prediction)
         return outputs
 
     return names, call
+
+
+def _find_argument(signature: Any) -> str:
+    """Returns the name of the only argument of a signature."""
+    _, inputs = signature.structured_input_signature
+    if len(inputs) != 1:
+        raise ValueError(
+            f"the SavedModel takes {len(inputs)} inputs "
+            f"({', '.join(sorted(inputs))}): pass a function of factors "
+            "[n, F] that calls it"
+        )
+    return next(iter(inputs))
 
 
 def _call_numpy(

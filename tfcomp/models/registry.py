@@ -80,15 +80,12 @@ for _name, _class in _ENCODING_CLASSES.items():
     ENCODINGS.register(_name, _make)
 
 
-def check_config(config: RunConfig, here: bool = True) -> Dataset:
-    """Checks a run, without TensorFlow.
+def make_checked_dataset(config: RunConfig, here: bool = True) -> Dataset:
+    """Makes the dataset of a run whose settings fit, without TensorFlow.
 
     Args:
         config: The run.
         here: It is trained on this machine; others may have more memory.
-
-    Returns:
-        Its dataset.
 
     Raises:
         ConfigError: Settings contradict each other, or exceed this machine.
@@ -146,7 +143,8 @@ def describe_unused(config: RunConfig, names: Collection[str]) -> str:
     unused = []
     for field in all_fields():
         users = field.metadata["used_by"]
-        is_used = not users or not parts.keys().isdisjoint(users)
+        is_read = not parts.keys().isdisjoint(users)
+        is_used = is_read or not users
         if field.name in names and not is_used:
             unused.append(f"--{field.name}={values[field.name]}")
     if not unused:

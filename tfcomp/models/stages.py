@@ -173,8 +173,8 @@ def evaluate_in_batches(
     size = -(-num_points // num_batches)
     padding = num_batches * size - num_points
     points = np.asarray(factors, np.float32)
-    padded_rows = (0, padding)
-    padded = np.pad(points, [padded_rows, (0, 0)], mode="edge")
+    margins = [(0, padding), (0, 0)]
+    padded = np.pad(points, margins, mode="edge")
 
     traced_type = tf.types.experimental.PolymorphicFunction
     if traced and not isinstance(fn, traced_type):

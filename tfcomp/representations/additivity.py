@@ -194,16 +194,11 @@ def _summarize(
     error = total.measure_error(total.class_means)
 
     weights, accuracy = _probe(layer, moments)
-    axes = _span_probes(weights)
-    probed_rest = axes.T @ rest @ axes
-    probed_squares = axes.T @ total.squares @ axes
-    probed_error = np.trace(probed_rest)
-    probed_variance = np.trace(probed_squares)
     scores: Scores = {
         "additive_r2": _explain(np.trace(rest), variance),
         "additive_r2_marginal": _explain(error, variance),
         "additive_r2_whitened": _explain_whitened(rest, *components),
-        "additive_r2_probes": _explain(probed_error, probed_variance),
+        "additive_r2_probes": _explain_probed(rest, total.squares, weights),
     }
 
     scale = max(variance, 1e-300)
@@ -225,6 +220,26 @@ def _summarize(
             row[name] = finite_or_none(accuracies[factor])
         rows.append(row)
     return Additivity(scores, rows, pairs)
+
+
+def _explain_probed(
+    rest: Array,
+    squares: Array,
+    weights: Array,
+) -> float | None:
+    """Computes the explained variance of what linear probes see.
+
+    Args:
+        rest: Squares of residuals, [d, d].
+        squares: Squares of all rows, [d, d].
+        weights: Weights of probes, [d, K].
+    """
+    axes = _span_probes(weights)
+    probed_rest = axes.T @ rest @ axes
+    probed_squares = axes.T @ squares @ axes
+    error = np.trace(probed_rest)
+    variance = np.trace(probed_squares)
+    return _explain(error, variance)
 
 
 def _describe_parts(
@@ -305,7 +320,8 @@ def _average_accuracy(
     """
     for name in ACCURACIES:
         shares = []
-        for row, given_row in zip(result.parts, given.parts, strict=True):
+        pairs = zip(result.parts, given.parts, strict=True)
+        for row, given_row in pairs:
             if given_row[name] is None:
                 row[name] = None
             else:

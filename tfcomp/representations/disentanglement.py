@@ -77,18 +77,12 @@ def measure_codes(
     permutations = MAX_BOOSTED // boosted
     permutations = max(1, min(permutations, NUM_PERMUTATIONS))
 
-    def fit_models(
-        codes: Array,
-        index: Array,
-    ) -> dict[str, float]:
+    def fit_models(codes: Array, index: Array) -> dict[str, float]:
         scores = compute_dci(codes, index)
         scores["sap"] = compute_sap(codes, index, is_ordered)
         return scores
 
-    def count_codes(
-        codes: Array,
-        index: Array,
-    ) -> dict[str, float]:
+    def count_codes(codes: Array, index: Array) -> dict[str, float]:
         return {
             "mig": compute_mig(codes, index),
             "factor_vae": compute_factor_vae(codes, index),

@@ -128,9 +128,10 @@ class Reader:
             ConfigError: If it reads none, or other factors or images.
         """
         shape = self.model.input_shape[1:]
-        if dataset.space != self.space or dataset.image_shape != shape:
+        image_shape = dataset.image_shape
+        if dataset.space != self.space or image_shape != shape:
             rule = f"must be trained on such factors and images, {list(shape)}"
-            raise ConfigError("reader", rule, list(dataset.image_shape))
+            raise ConfigError("reader", rule, list(image_shape))
 
         grid = dataset.splits.grid
         sample = choose_rows(len(grid), CHECKED)

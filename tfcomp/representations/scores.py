@@ -157,27 +157,13 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        others = _measure_neighbors(
-            values,
-            index,
-            is_ood,
-            space,
-        )
+        others = _measure_neighbors(values, index, is_ood, space)
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
-        results = {
-            "given": given,
-            "permuted": permuted,
-        }
+        results = {"given": given, "permuted": permuted}
         for classes, numbers in results.items():
             numbers.scores["n"] = len(values)
-            _add_rows(
-                tables,
-                space,
-                layer,
-                classes,
-                numbers,
-            )
+            _add_rows(tables, space, layer, classes, numbers)
     return tables
 
 
@@ -300,7 +286,9 @@ def rate_nearest(
     ood_rows = ood_rows[ood_sample]
     id_sample = choose_rows(len(id_rows), MAX_TRAIN)
     id_rows = id_rows[id_sample]
-    places = find_nearest(index[ood_rows], index[id_rows], space)
+    ood_index = index[ood_rows]
+    id_index = index[id_rows]
+    places = find_nearest(ood_index, id_index, space)
     nearest_rows = id_rows[places]
     nearest = values[nearest_rows]
 

@@ -20,7 +20,7 @@ from tfcomp.config.run_config import LOCATION_FLAGS, RunConfig, make_config
 from tfcomp.config.settings import Settings, non_negative, setting
 from tfcomp.datasets.splits import add_seed
 from tfcomp.metrics.registry import adopt_metrics
-from tfcomp.models.registry import check_config, describe_unused
+from tfcomp.models.registry import describe_unused, make_checked_dataset
 from tfcomp.storage.run_folder import METRICS_FILE, TRIALS
 from tfcomp.sweeps.pool import is_here
 from tfcomp.tables.flatten import ALL, END, Run
@@ -235,7 +235,7 @@ def make_trials(
                 "seed": seeds[0],
             }
         )
-        dataset = check_config(config, is_here(flags))
+        dataset = make_checked_dataset(config, is_here(flags))
         notes |= dict.fromkeys(dataset.list_notes())
         typed = [*flags.get(run_flags.TYPED, ()), *varied]
         unused = describe_unused(config, typed)
@@ -243,21 +243,28 @@ def make_trials(
             notes[unused] = None
         version = compute_code_version(config.plugins)
         for seed in seeds:
-            data = config.data
-            if flags.get("coverage"):
-                region = add_seed(data.region, seed)
-                data = dataclasses.replace(data, region=region)
-            training = dataclasses.replace(config.training, seed=seed)
-            run = dataclasses.replace(config, data=data, training=training)
+            run = _replace_seed(config, seed, flags.get("coverage"))
             digest = compute_hash(run, version)[:HASH_DIGITS]
-            name = existing.get(digest)
-            if not name:
+            if digest not in existing:
                 label = make_label({**varied, "seed": seed})
-                name = f"{label}-{digest}"
-                existing[digest] = name
-            run = dataclasses.replace(run, run_name=name)
+                existing[digest] = f"{label}-{digest}"
+            run = dataclasses.replace(run, run_name=existing[digest])
             trials.append(Trial(varied, run))
     return trials, list(notes)
+
+
+def _replace_seed(
+    config: RunConfig,
+    seed: int,
+    coverage: str | None,
+) -> RunConfig:
+    """Returns a run with a seed, which draws its region with `--coverage`."""
+    data = config.data
+    if coverage:
+        region = add_seed(data.region, seed)
+        data = dataclasses.replace(data, region=region)
+    training = dataclasses.replace(config.training, seed=seed)
+    return dataclasses.replace(config, data=data, training=training)
 
 
 def make_label(setting: Mapping[str, Any]) -> str:

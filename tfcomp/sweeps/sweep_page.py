@@ -34,6 +34,7 @@ from tfcomp.statistics.seed_statistics import (
 from tfcomp.storage import files
 from tfcomp.storage.run_folder import TRIALS, read_metrics
 from tfcomp.sweeps.grid import Trial, list_scores, read_result
+from tfcomp.tables.flatten import Run
 from tfcomp.tables.read import Results, print_left_out
 
 PAGE = "report.html"
@@ -91,15 +92,10 @@ def compute_numbers(
     """
     settings = [trial.setting for trial in trials]
     varied = choose_flags(settings)
-    finished = []
+    finished = _read_finished(trials)
     names: dict[str, None] = {}
-    for trial in trials:
-        run, reasons = read_result(trial, history=True)
-        print_left_out(reasons)
-        if run is not None:
-            run.row.update(trial.setting)  # a random region without its seed
-            finished.append((trial, run))
-            names |= dict.fromkeys(list_scores(run))
+    for _, run in finished:
+        names |= dict.fromkeys(list_scores(run))
 
     rows = []
     scored = []
@@ -128,6 +124,18 @@ def compute_numbers(
         paired=compare_settings(table, flags, pairs),
         has_coverage=has_coverage,
     )
+
+
+def _read_finished(trials: Sequence[Trial]) -> list[tuple[Trial, Run]]:
+    """Reads the numbers of the finished trials; prints what is left out."""
+    finished = []
+    for trial in trials:
+        run, reasons = read_result(trial, history=True)
+        print_left_out(reasons)
+        if run is not None:
+            run.row.update(trial.setting)  # a random region without its seed
+            finished.append((trial, run))
+    return finished
 
 
 def write_page(folder: Path, sweep: SweepNumbers) -> None:

@@ -28,7 +28,7 @@ from tfcomp.config.process import (
 )
 from tfcomp.config.run_config import make_config
 from tfcomp.config.run_flags import define_run_flags, make_flags, parse_flags
-from tfcomp.models.registry import check_config
+from tfcomp.models.registry import make_checked_dataset
 from tfcomp.storage.files import make_folder, open_log
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def run_trial(argv: list[str]) -> None:
     settings = parse_flags(argv[1:], flags)
     measure = settings.pop("measure")
     config = make_config(settings | {"resume": True})
-    dataset = check_config(config)
+    dataset = make_checked_dataset(config)
     for note in dataset.list_notes():
         print(note)
     with start_tensorflow():

@@ -365,11 +365,11 @@ class PruneAxes(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
         if logs["loss"] >= self._enough:
             return
-        for layer in list_axes(self.model):
+        for layer in list_axis_embeddings(self.model):
             layer.prune(self._below)
 
 
-def list_axes(model: keras.Model) -> list[AxisEmbedding]:
+def list_axis_embeddings(model: keras.Model) -> list[AxisEmbedding]:
     """Returns the layers of hard rendering whose axes may be pruned."""
     axes = []
     for layer in model.layers:

@@ -37,7 +37,7 @@ from tfcomp.storage.run_folder import (
     WEIGHTS_HASH,
 )
 from tfcomp.training import prepared_models
-from tfcomp.training.callbacks import list_axes, list_epochs
+from tfcomp.training.callbacks import list_axis_embeddings, list_epochs
 from tfcomp.training.export import export_scored
 from tfcomp.training.fit import fit_model
 from tfcomp.training.monitor import Monitor
@@ -100,14 +100,7 @@ def _run(
             monitor=monitor,
             callbacks=[monitor, *user_callbacks],
         )
-        cost = trainer.train()
-        cost["weights"] = models.trained.count_params()
-        untrained = cost.pop("untrained")
-        metrics = monitor.finish()
-        metrics["train"] = cost
-        metrics["untrained"] = untrained
-        metrics |= describe_data(dataset)
-
+        metrics = _train_and_score(trainer)
         with files.write_atomically(folder / MODEL_FILE) as partial:
             models.observed.save(partial)
         metrics[WEIGHTS_HASH] = hash_weights(models.observed)
@@ -131,6 +124,17 @@ def _run(
             callback.on_run_end(metrics)
     files.write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
+
+
+def _train_and_score(trainer: "Trainer") -> dict[str, Any]:
+    """Returns what `metrics.json` says about training, scores and data."""
+    cost = trainer.train()
+    cost["weights"] = trainer.models.trained.count_params()
+    untrained = cost.pop("untrained")
+    metrics = trainer.monitor.finish()
+    metrics["train"] = cost
+    metrics["untrained"] = untrained
+    return metrics | describe_data(trainer.dataset)
 
 
 def describe_data(dataset: Dataset) -> dict[str, Any]:
@@ -317,7 +321,7 @@ class Trainer:
             files.write_text(curves, history_text)
         history.copy(folder)
         axes = []
-        for layer in list_axes(self.models.trained):
+        for layer in list_axis_embeddings(self.models.trained):
             axes.append(layer.find_axis())
         cost["untrained"] = untrained
         errors = self.monitor.score_errors()

@@ -79,36 +79,58 @@ def fit_model(
     state = own.TrainingState(model, checkpoint_dir, **states)
     epoch = state.restore()
     if epoch < training.epochs:
-        callbacks = [*schedules, *callbacks]
-        span = 1
-        if is_compiled(training, dataset, model.distribute_strategy):
-            epochs = range(epoch, training.epochs)
-            span = count_span(callbacks, epochs, steps)
-        check_loss = keras.callbacks.LambdaCallback(on_epoch_end=_check_loss)
-        save = own.SaveState(
+        _train_rest(
+            model,
+            dataset,
+            config,
             state,
-            config.checkpoint_seconds,
-            first=epoch,
+            callbacks=[*schedules, *callbacks],
+            first_epoch=epoch,
+        )
+    return _describe_cost(state, training, steps)
+
+
+def _train_rest(
+    model: TrainModel,
+    dataset: Dataset,
+    config: RunConfig,
+    state: own.TrainingState,
+    callbacks: Sequence[keras.callbacks.Callback],
+    first_epoch: int,
+) -> None:
+    """Trains from an epoch on, with checkpoints and a progress bar.
+
+    Args:
+        model: The compiled model.
+        dataset: Has the training table.
+        config: The run.
+        state: What a checkpoint has.
+        callbacks: Called after the loss is checked, before a checkpoint.
+        first_epoch: The number of epochs that are trained already.
+    """
+    training = config.training
+    span = 1
+    if is_compiled(training, dataset, model.distribute_strategy):
+        epochs = range(first_epoch, training.epochs)
+        span = count_span(callbacks, epochs, count_steps(training, dataset))
+
+    timer = own.EpochTimer(first_epoch, span)
+    check_loss = keras.callbacks.LambdaCallback(on_epoch_end=_check_loss)
+    save = own.SaveState(
+        state,
+        config.checkpoint_seconds,
+        first=first_epoch,
+        span=span,
+    )
+    with show_epochs(config, first_epoch) as show:
+        fit_epochs(
+            model,
+            dataset,
+            config,
+            [timer, check_loss, *callbacks, save, show],
+            first_epoch=first_epoch,
             span=span,
         )
-        with show_epochs(config, epoch) as show:
-            callbacks = [
-                own.EpochTimer(epoch, span),
-                check_loss,
-                *callbacks,
-                save,
-                show,
-            ]
-            fit_epochs(
-                model,
-                dataset,
-                config,
-                callbacks,
-                first_epoch=epoch,
-                span=span,
-            )
-
-    return _describe_cost(state, training, steps)
 
 
 def _describe_cost(
@@ -152,7 +174,7 @@ def _make_schedules(
         plateau = own.PlateauSchedule(patience)
         schedules.append(plateau)
         states["plateau"] = plateau.state
-    if own.list_axes(model):
+    if own.list_axis_embeddings(model):
         prune = own.PruneAxes(config.model.prune_below, dataset)
         schedules.append(prune)
     return schedules, states
@@ -215,32 +237,10 @@ def fit_epochs(
         ConfigError: If a callback stopped training early.
     """
     training = config.training
-    strategy = model.distribute_strategy
-    steps = count_steps(training, dataset)
     stop = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: check_stop())
-
-    with contextlib.ExitStack() as stack:
-        if is_compiled(training, dataset, strategy):
-            program = use_program(
-                model,
-                dataset,
-                training,
-                steps=steps,
-                first_epoch=first_epoch,
-                span=span,
-            )
-            batches = stack.enter_context(program)
-            steps = 1  # for Keras an epoch of a program is one step
-        else:
-            num_epochs = training.epochs - first_epoch
-            batches = make_batches(
-                dataset,
-                training.batch_size,
-                training.seed,
-                first_step=first_epoch * steps,
-                num_steps=num_epochs * steps,
-            )
-        inputs = give_to_devices(batches, strategy)
+    data = _open_batches(model, dataset, training, first_epoch, span)
+    with data as (batches, steps):
+        inputs = give_to_devices(batches, model.distribute_strategy)
         history = model.fit(
             inputs,
             epochs=training.epochs,
@@ -252,6 +252,47 @@ def fit_epochs(
         )
 
     _check_epochs(first_epoch + len(history.epoch), training.epochs)
+
+
+@contextlib.contextmanager
+def _open_batches(
+    model: TrainModel,
+    dataset: Dataset,
+    config: TrainingConfig,
+    first_epoch: int,
+    span: int,
+) -> Iterator[tuple[tf.data.Dataset, int]]:
+    """Yields batches for `fit`, and its steps of an epoch.
+
+    Args:
+        model: The compiled model.
+        dataset: Has the training table.
+        config: The training.
+        first_epoch: The number of epochs that are trained already.
+        span: The number of epochs of one call of a program.
+    """
+    steps = count_steps(config, dataset)
+    if is_compiled(config, dataset, model.distribute_strategy):
+        with use_program(
+            model,
+            dataset,
+            config,
+            steps=steps,
+            first_epoch=first_epoch,
+            span=span,
+        ) as batches:
+            yield batches, 1  # for Keras an epoch of a program is one step
+        return
+
+    num_epochs = config.epochs - first_epoch
+    batches = make_batches(
+        dataset,
+        config.batch_size,
+        config.seed,
+        first_step=first_epoch * steps,
+        num_steps=num_epochs * steps,
+    )
+    yield batches, steps
 
 
 def _check_epochs(done: int, epochs: int) -> None:

@@ -20,6 +20,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from numpy import ndarray as Array
+
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.contrib.acting import first_poses
@@ -107,13 +109,14 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     Returns:
         An `ActingModel` with the stages `stage_0` and `image`.
     """
-    from tfcomp.contrib.acting.acting_layers import Draw
     from tfcomp.contrib.acting.acting_model import ActingModel
 
     model = config.model
     space = dataset.space
     colors = dataset.image_shape[2]
-    spec = model.groups or "+".join(space.names)
+    spec = model.groups
+    if not spec:
+        spec = "+".join(space.names)
     groups = parse_groups(spec, space)
     terms = parse_pose_terms(model.channels, colors)
 
@@ -125,82 +128,91 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
     is_single = len(groups) == 1
     starts = None
     if is_single:
-        starts = first_poses.find_starts(
-            dataset,
-            encoding,
-            background,
-            terms,
-        )
+        starts = first_poses.find_starts(dataset, encoding, background, terms)
 
-    poses = []
     code = encoding(factors)
     codes = encoding.split(code)
+    poses = []
     for number, group in enumerate(groups):
-        transforms = _make_transforms(
+        pose = _pose_object(
             config,
+            number,
             factors=[space.factors[column] for column in group],
-            number=number,
+            codes=[codes[column] for column in group],
             channels=terms,
             colors=colors,
             starts=starts,
         )
-        group_codes = [codes[column] for column in group]
-        units = _join_units(group_codes, number)
-        poses.append(transforms(units))
+        poses.append(pose)
 
-    # White on gray could be gray: there, brightness is learned as a color.
-    is_gray = colors == 1 and dataset.ground is not None
-    is_white = is_single and is_gray
-    draw = Draw(
-        dataset.image_shape,
-        background=background.tolist(),
-        is_white=is_white,
-        dtype="float32",
-        name="image",
-    )
+    draw = _make_draw(dataset, background, is_single)
     objects = registry.stack_groups(poses, "stage_0")
     image = draw(objects)
 
-    num_steps = _count_steps(config, dataset)
     acting = ActingModel(factors, image)
     acting.plan(
-        steps=num_steps,
+        steps=_count_steps(config, dataset),
         shrink=model.shrink,
         price=model.channel_price,
     )
     return acting
 
 
-def _join_units(codes: Sequence[Any], number: int) -> Any:
-    """Joins the codes of the factors of an object, [n, units]."""
-    join = layers.Concatenate(dtype="float32", name=f"units_{number}")
-    return join(codes)
-
-
-def _make_transforms(
+def _pose_object(
     config: RunConfig,
-    factors: Sequence[Factor],
     number: int,
+    factors: Sequence[Factor],
+    codes: Sequence[keras.KerasTensor],
     **settings: Any,
-) -> keras.layers.Layer:
-    """Makes the layer that sums the pose terms of an object.
+) -> keras.KerasTensor:
+    """Sums the pose terms of an object.
 
     Args:
         config: The run.
-        factors: The factors of the object.
         number: The number of the object.
+        factors: The factors of the object.
+        codes: The codes of these factors, [n, units] each.
         **settings: Other arguments of `FactorTransforms`.
     """
     from tfcomp.contrib.acting.acting_layers import FactorTransforms
 
     descriptions = [_describe(factor) for factor in factors]
-    return FactorTransforms(
+    transforms = FactorTransforms(
         descriptions,
         candidates=config.model.candidates,
         seed=[config.training.seed, number],
         dtype="float32",
         name=f"acts_{number}",
         **settings,
+    )
+    join = layers.Concatenate(dtype="float32", name=f"units_{number}")
+    units = join(codes)
+    return transforms(units)
+
+
+def _make_draw(
+    dataset: Dataset,
+    background: Array,
+    is_single: bool,
+) -> keras.layers.Layer:
+    """Makes the layer that lays objects over the background.
+
+    Args:
+        dataset: Has the shape of images.
+        background: The background, [channels].
+        is_single: True if there is a single object.
+    """
+    from tfcomp.contrib.acting.acting_layers import Draw
+
+    # White on gray could be gray: there, brightness is learned as a color.
+    colors = dataset.image_shape[2]
+    is_gray = colors == 1 and dataset.ground is not None
+    return Draw(
+        dataset.image_shape,
+        background=background.tolist(),
+        is_white=is_single and is_gray,
+        dtype="float32",
+        name="image",
     )
 
 

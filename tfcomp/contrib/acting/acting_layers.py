@@ -279,7 +279,8 @@ class Draw(keras.layers.Layer):
         objects = tf.reshape(inputs, (-1, depth))
         first_logit = 4 + colors
         templates = objects[:, first_logit:]
-        canvases = tf.reshape(templates, (-1, CANVAS, CANVAS))
+        canvas_shape = (-1, CANVAS, CANVAS)
+        canvases = tf.reshape(templates, canvas_shape)
         canvas_poses = objects[:, :4]
         shares = render_shares(
             pose=canvas_poses,

@@ -260,7 +260,8 @@ class ActingModel(keras.Model):
         plan = self._plan
         objects = self._pose_objects(candidates, factors)  # [R, n, G, D]
         object_shape = objects.shape[2:]
-        flat = tf.reshape(objects, (-1, *object_shape))
+        flat_shape = (-1, *object_shape)
+        flat = tf.reshape(objects, flat_shape)
         images = plan.draw.call(flat, subpixels)  # [R * n, H, W, C]
 
         # The blur narrows until `SHARP`; a negative width does not blur.
@@ -280,7 +281,8 @@ class ActingModel(keras.Model):
         count, batch = tf.unstack(sizes[:2])
         stack_shape = (count, batch, pixels)
         images = tf.reshape(images, stack_shape)
-        truth = tf.reshape(truth, (-1, pixels))
+        truth_shape = (-1, pixels)
+        truth = tf.reshape(truth, truth_shape)
         is_corrected = done < BRIGHT
         images = _correct_brightness(images, truth, is_corrected)
         return _compare_images(images, truth)

@@ -46,17 +46,7 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     factors, parts = registry.make_grouped_code(config, dataset)
     for index in range(model.depth):
-        hidden = []
-        for k, part in enumerate(parts):
-            dense = layers.Dense(
-                model.width,
-                activation="relu",
-                name=f"dense_{index}_{k}",
-            )
-            activations = dense(part)
-            hidden.append(activations)
-        stage = registry.stack_groups(hidden, f"stage_{index}")
-        parts = keras.ops.unstack(stage, axis=1)  # its gradient is one stack
+        parts = _make_stage(parts, index, model.width)
 
     count = len(parts)
     rank = 1
@@ -66,30 +56,17 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
     if method in ("product", "low_rank_product"):
         # A product of K numbers near 0 hardly moves: start at the image 1.
         bias = rank ** (-1 / count)
-    shape = (rows, columns, channels * rank)
-    images = []
-    for k, part in enumerate(parts):
-        image = _draw(
-            part,
-            shape,
-            bias,
-            name=f"drawn_{k}",
-        )
-        images.append(image)
+    image_shape = (rows, columns, channels * rank)
+    images = _draw_each(parts, image_shape, bias, name="drawn")
 
     num_masks = 0
     if method == "slots":
         num_masks = count
     elif method == "occlusion":
         num_masks = count - 1
-    for k, part in enumerate(parts[:num_masks]):
-        mask = _draw(
-            part,
-            (rows, columns, 1),
-            bias=0.0,
-            name=f"mask_{k}",
-        )
-        images.append(mask)
+    masked = parts[:num_masks]
+    mask_shape = (rows, columns, 1)
+    masks = _draw_each(masked, mask_shape, bias=0.0, name="mask")
 
     compose = Composition(
         method,
@@ -98,24 +75,47 @@ def build_composed(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
         name="image",
     )
-    image = compose(images)
+    image = compose(images + masks)
     return keras.Model(factors, image, name=method)
 
 
-def _draw(
-    hidden: keras.KerasTensor,
+def _make_stage(
+    parts: list[keras.KerasTensor],
+    index: int,
+    width: int,
+) -> list[keras.KerasTensor]:
+    """Makes a ReLU layer for each branch, [n, width] each."""
+    hidden = []
+    for k, part in enumerate(parts):
+        dense = layers.Dense(
+            width,
+            activation="relu",
+            name=f"dense_{index}_{k}",
+        )
+        activations = dense(part)
+        hidden.append(activations)
+    stage = registry.stack_groups(hidden, f"stage_{index}")
+    return keras.ops.unstack(stage, axis=1)  # its gradient is one stack
+
+
+def _draw_each(
+    parts: list[keras.KerasTensor],
     shape: tuple,
     bias: float,
     name: str,
-) -> keras.KerasTensor:
-    """Draws an image [n, *shape] by a linear layer that starts at a bias."""
-    initializer = keras.initializers.Constant(bias)
-    dense = layers.Dense(
-        math.prod(shape),
-        bias_initializer=initializer,
-        dtype="float32",
-        name=name,
-    )
-    pixels = dense(hidden)
-    arrange = layers.Reshape(shape, dtype="float32")
-    return arrange(pixels)
+) -> list[keras.KerasTensor]:
+    """Draws images [n, *shape] by linear layers that start at a bias."""
+    images = []
+    for k, part in enumerate(parts):
+        initializer = keras.initializers.Constant(bias)
+        dense = layers.Dense(
+            math.prod(shape),
+            bias_initializer=initializer,
+            dtype="float32",
+            name=f"{name}_{k}",
+        )
+        pixels = dense(part)
+        arrange = layers.Reshape(shape, dtype="float32")
+        image = arrange(pixels)
+        images.append(image)
+    return images

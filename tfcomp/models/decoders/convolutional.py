@@ -266,11 +266,7 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     first_units = 4 * config.model.width
     map_units = math.prod(first_shape)
     for index, units in enumerate([first_units, map_units]):
-        dense = layers.Dense(
-            units,
-            activation="relu",
-            name=f"stage_{index}",
-        )
+        dense = layers.Dense(units, activation="relu", name=f"stage_{index}")
         hidden = dense(hidden)
     arrange = layers.Reshape(first_shape)
     hidden = arrange(hidden)
@@ -296,21 +292,30 @@ def build_deconvolution(config: RunConfig, dataset: Dataset) -> keras.Model:
     )
     drawn = draw(hidden)
 
-    cropping = []
+    margins = _measure_margins(drawn, dataset)
+    crop = layers.Cropping2D(
+        margins,
+        dtype="float32",
+        name="image",
+    )
+    image = crop(drawn)
+    return keras.Model(factors, image, name=config.model.model)
+
+
+def _measure_margins(
+    drawn: keras.KerasTensor,
+    dataset: Dataset,
+) -> list[tuple[int, int]]:
+    """Measures what a map exceeds images by: before and after, by axis."""
+    margins = []
     for axis in (0, 1):
         drawn_size = drawn.shape[1 + axis]
         size = dataset.image_shape[axis]
         extra = drawn_size - size
         before = extra // 2
         after = extra - before
-        cropping.append((before, after))
-    crop = layers.Cropping2D(
-        cropping,
-        dtype="float32",
-        name="image",
-    )
-    image = crop(drawn)
-    return keras.Model(factors, image, name=config.model.model)
+        margins.append((before, after))
+    return margins
 
 
 def list_doublings(

@@ -104,7 +104,6 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         dataset: Its data, which have the size of images.
     """
     from tfcomp.models import pixels
-    from tfcomp.models.encodings import FactorIndex
 
     model = config.model
     space = dataset.space
@@ -114,16 +113,7 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         axes = parse_axes(model.axes, space)
         filters = model.width
 
-    if model.encoding == "one_hot":
-        # A one-hot code times all matrices selects one of them; looking it
-        # up by its index is the same at a fraction of the cost.
-        encoding = FactorIndex(space, name="code")
-    else:
-        encoding = registry.make_encoding(config, space)
-    factors = registry.make_input(dataset)
-    code = encoding(factors)
-    parts = encoding.split(code)
-
+    factors, parts = _make_parts(config, dataset)
     penalties = _make_penalties(config)
     images = []
     for factor, part in zip(space, parts, strict=True):
@@ -155,6 +145,25 @@ def build_low_rank(config: RunConfig, dataset: Dataset) -> keras.Model:
         dtype="float32",
     )
     return keras.Model(factors, image, name=model.model)
+
+
+def _make_parts(
+    config: RunConfig,
+    dataset: Dataset,
+) -> tuple[keras.KerasTensor, list[keras.KerasTensor]]:
+    """Makes the input of factors, and the code of each factor."""
+    from tfcomp.models.encodings import FactorIndex
+
+    space = dataset.space
+    if config.model.encoding == "one_hot":
+        # A one-hot code times all matrices selects one of them; looking it
+        # up by its index is the same at a fraction of the cost.
+        encoding = FactorIndex(space, name="code")
+    else:
+        encoding = registry.make_encoding(config, space)
+    factors = registry.make_input(dataset)
+    code = encoding(factors)
+    return factors, encoding.split(code)
 
 
 def _make_penalties(config: RunConfig) -> dict[str, Any]:
