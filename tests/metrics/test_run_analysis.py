@@ -187,6 +187,10 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
         assert_allclose(part.metrics[stage], metric, rtol=1e-4)
     images = alone.evaluation.images
     assert_allclose(part.evaluation.images, images, atol=1e-5)
+    for stage, (units, _) in alone.explored_units.items():
+        shown, _ = alone.most_variable_units[stage]
+        assert len(set(units)) == len(units)
+        assert list(units[: len(shown)]) == list(shown)
     for stage, (units, maps) in alone.most_variable_units.items():
         part_units, part_maps = part.most_variable_units[stage]
         assert_array_equal(part_units, units)

@@ -7,6 +7,7 @@ from pytest import approx
 
 from tfcomp.metrics.tuning import (
     compute_tuning,
+    measure_effects,
     select_units,
     summarize_shapes,
     summarize_tuning,
@@ -18,6 +19,19 @@ PRODUCT = (X - X.mean()) * (Y - Y.mean())
 
 def to_activations(*maps: np.ndarray) -> np.ndarray:
     return np.stack([each.ravel() for each in maps], axis=1)  # [n, units]
+
+
+def test_effects_of_a_factor_with_rare_levels(rng) -> None:
+    values = rng.normal(size=(12, 3))
+    levels = np.array([0] * 7 + [2] * 4 + [5])
+    means = np.empty_like(values)
+    for level in set(levels):
+        is_level = levels == level
+        means[is_level] = values[is_level].mean(axis=0)
+
+    effects = measure_effects(values, levels)
+
+    assert_allclose(effects, means.var(axis=0))
 
 
 @pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 2, 4), (2, 3, 2, 2)])

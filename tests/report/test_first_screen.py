@@ -21,7 +21,12 @@ from tfcomp.report.report_build import (
     make_output_rows,
 )
 from tfcomp.report.score_table import ScoredRun, make_table, score_runs
-from tfcomp.report.verbalize import describe_common, name_runs, rename_runs
+from tfcomp.report.verbalize import (
+    describe_common,
+    describe_confounds,
+    name_runs,
+    rename_runs,
+)
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
@@ -63,7 +68,7 @@ def test_a_series_is_drawn_at_the_same_positions(
 
     panels = pictures.figure.axes
     labels = [axes.get_ylabel() for axes in panels]
-    assert list(filter(None, labels)) == ["truth", "num_bumps 0", "num_bumps 3"]
+    assert list(filter(None, labels)) == ["truth", "run_0", "run_3"]
     subsets = [axes.get_title().split()[0] for axes in panels[:8]]
     assert subsets == ["ID"] * 3 + ["OOD"] * 5
     for row, analysis in zip(table.rows, runs, strict=True):
@@ -71,9 +76,9 @@ def test_a_series_is_drawn_at_the_same_positions(
         references = analysis.references
         ignored = [references[f"mean_over_{name}"]["ood"] for name in "xy"]
         expected = {
-            "ID": scores["id"]["relative_mse"],
-            "OOD": scores["ood"]["relative_mse"],
-            "one factor ignored": min(ignored),
+            "trained": scores["id"]["relative_mse"],
+            "held out": scores["ood"]["relative_mse"],
+            "mean over a factor": min(ignored),
         }
         numbers = {name: float(row[name]) for name in expected}
         assert numbers == pytest.approx(expected, abs=0.006)
@@ -128,19 +133,19 @@ def test_seeds_of_a_setting_are_in_order() -> None:
 
     (row,) = make_table(runs).rows
 
-    assert row["seeds"] == "0 2"
+    assert row["seeds"] == "0, 2"
     assert row["seeds"].parts[0] == ("0", "0/")
 
 
 def test_a_predictor_has_a_mean_if_every_run_has_its_error() -> None:
-    first = ScoredRun("a", 0, {}, others={"nearest image": 3.0})
+    first = ScoredRun("a", 0, {}, others={"additive": 3.0})
     second = ScoredRun("a", 1, {})
 
     (alone,) = make_table([first]).rows
     (both,) = make_table([first, second]).rows
 
-    assert alone["nearest image"] == 3.0
-    assert both["nearest image"] is None
+    assert alone["additive"] == 3.0
+    assert both["additive"] is None
 
 
 def make_corner(region: str, name: str, repeats: int = 1) -> RunAnalysis:
@@ -200,11 +205,49 @@ def test_trials_have_no_hashes() -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    ["--depth=2 --width=9 --encoding=bump --rank=3", ""],
+    ["--depth=2 --width=9 --encoding=bump --rank=3", "--encoding=ramp", ""],
 )
 def test_names_that_users_gave_stay(flags: str) -> None:
-    """Where much differs, and where only the names do."""
+    """Whether much differs, or one flag, or only the names."""
     assert list_names({"a": "", "b": flags}) == [("a", "a"), ("b", "b")]
+
+
+def test_seeds_of_runs_that_users_named_share_a_setting() -> None:
+    runs = {"a": "--depth=2", "b": "--depth=2 --seed=1", "c": "--depth=3"}
+
+    assert list_names(runs) == [
+        ("a", "depth 2"),
+        ("b", "depth 2"),
+        ("c", "depth 3"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "flags, names",
+    [
+        (["--encoding=bump", "--encoding=ramp --seed=1"], ["encoding", "seed"]),
+        (["--encoding=bump", "--encoding=ramp"], []),
+        (["", "--seed=1"], []),
+        (["--depth=2 --width=8", "--depth=3 --width=9"], ["depth", "width"]),
+        (
+            [
+                "--depth=2",
+                "--depth=3",
+                "--depth=2 --seed=1",
+                "--depth=3 --seed=1",
+            ],
+            [],
+        ),
+    ],
+)
+def test_flags_that_change_only_together(flags: list, names: list) -> None:
+    configs = [parse_config(line.split()) for line in flags]
+
+    sentence = describe_confounds(configs)
+
+    assert bool(sentence) == bool(names)
+    for name in names:
+        assert name in sentence
 
 
 def test_a_subtitle_has_what_all_runs_share() -> None:

@@ -47,7 +47,12 @@ from tfcomp.metrics.registry import (
     list_metrics,
     write_run_metrics,
 )
-from tfcomp.metrics.tuning import Tuning, compute_tuning, select_units
+from tfcomp.metrics.tuning import (
+    Tuning,
+    compute_tuning,
+    measure_effects,
+    select_units,
+)
 from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.models.stages import list_embeddings, make_model
 
@@ -56,6 +61,7 @@ TRUTH = "truth"  # the true images, as a stage
 # that grows with their square.
 FEW_POINTS = 1024
 SHOWN_UNITS = 4  # of each stage, in figures
+UNITS_PER_FACTOR = 2  # more of each stage, in the explorer
 MAX_COMPONENTS = 50  # that a browser can display quickly
 Result = TypeVar("Result")
 
@@ -515,6 +521,26 @@ class RunAnalysis(OutputAnalysis):
             units = select_units(values, variance, SHOWN_UNITS)
             activations = values[:, units]
             return units, activations.T
+
+        return self._reduce_stages(select)
+
+    @cached_property
+    def explored_units(self) -> dict[str, tuple[Array, Array]]:
+        """Units for maps of any two factors: as `most_variable_units`, and more.
+
+        Units that vary most over all combinations may be constant where all
+        factors but two are held. So the units that follow each factor most are
+        among them.
+        """
+
+        def select(values: Array) -> tuple[Array, Array]:
+            variance = values.var(axis=0)
+            units = list(select_units(values, variance, SHOWN_UNITS))
+            for levels in self.index.T:
+                effects = measure_effects(values, levels)
+                units += list(select_units(values, effects, UNITS_PER_FACTOR))
+            distinct = np.array(list(dict.fromkeys(units)), int)
+            return distinct, values[:, distinct].T
 
         return self._reduce_stages(select)
 

@@ -244,6 +244,28 @@ def summarize_shapes(tuning: Tuning) -> Scores:
 
 
 @features.single_threaded
+def measure_effects(activations: Array, levels: Array) -> Array:
+    """Measures how much units follow a factor: the variance of its means.
+
+    Args:
+        activations: One stage, [n, units].
+        levels: The level of the factor at each point, [n].
+
+    Returns:
+        Over points, the variance of each unit's mean at the level, [units].
+    """
+    _, places, counts = np.unique(
+        levels,
+        return_inverse=True,
+        return_counts=True,
+    )
+    is_at_level = places == np.arange(len(counts))[:, None]  # [levels, n]
+    sums = is_at_level.astype(activations.dtype) @ activations
+    means = sums / counts[:, None]
+    center = np.average(means, axis=0, weights=counts)
+    return np.average((means - center) ** 2, axis=0, weights=counts)
+
+
 def select_units(activations: Array, variance: Array, count: int) -> Array:
     """Chooses the units that vary most and differ most.
 

@@ -322,7 +322,7 @@ def _describe_stage(analysis: RunAnalysis, stage: str) -> Data:
 
     Maps are scaled to 0..1; `ranges` has the ends of each.
     """
-    units, maps = analysis.most_variable_units[stage]  # [k], [k, n]
+    units, maps = analysis.explored_units[stage]  # [k], [k, n]
     maps = np.nan_to_num(maps)
     low = maps.min(1, keepdims=True, initial=np.inf)
     high = maps.max(1, keepdims=True, initial=-np.inf)

@@ -19,7 +19,7 @@ from tfcomp.datasets.notes import (
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit, save_exhibit, use_own_style
 from tfcomp.figures.projector import write_projections
-from tfcomp.metrics.registry import list_metrics
+from tfcomp.metrics.registry import SUBSET_WORDS, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.report import (
     inversion_section,
@@ -181,6 +181,8 @@ def make_answer(
     if len(analyses) > 1:
         table = score_table.make_table(scored)
         sentences.append(score_table.describe_fits(scored))
+        configs = [a.run.config for a in analyses if a.run.path is not None]
+        sentences.append(verbalize.describe_confounds(configs))
     else:
         (analysis,) = analyses
         table = _make_scores(analysis)
@@ -233,11 +235,16 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
     for name, numbers in errors.items():
         row = {
             "predictor": name,
-            "ID": numbers.get("id"),
-            "OOD": numbers.get("ood"),
         }
+        for subset, words in SUBSET_WORDS.items():
+            row[words] = numbers.get(subset)
         rows.append(row)
-    return make_exhibit("scores", rows=rows, vectors=_explain_vectors(data))
+    return make_exhibit(
+        "scores",
+        rows=rows,
+        vectors=_explain_vectors(data),
+        reference=data.reference_name,
+    )
 
 
 def _explain_vectors(data: Dataset) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcomp.figures.exhibits import Exhibit
-from tfcomp.metrics.registry import find_limits
+from tfcomp.metrics.registry import SUBSET_WORDS, find_limits
 from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.verbalize import FITTED, list_references
+from tfcomp.report.verbalize import FAILED, FITTED, list_references
 from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ MAX_LINKS = 5
 LEVEL = 0.05
 # Predictors of `references` in `metrics.json`, and their columns.
 RIVALS = {
-    "nearest_id": "nearest image",
-    "additive": "sum of effects",
-    "mean_image": "mean image",
+    "additive": "additive",
+    "nearest_id": "nearest training image",
+    "mean_image": "mean training image",
 }
-IGNORED = "one factor ignored"
+IGNORED = "mean over a factor"
 NO_TEST = "so OOD errors are no test of generalization."
 
 
@@ -41,7 +41,7 @@ class Links(str):
 
     def __new__(cls, parts: Sequence[tuple[str, str]]) -> Links:
         """Joins texts; the address of one without a link is empty."""
-        links = super().__new__(cls, " ".join(text for text, _ in parts))
+        links = super().__new__(cls, ", ".join(text for text, _ in parts))
         links.parts = parts
         return links
 
@@ -135,7 +135,7 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
 
         row: dict[str, Any] = {"setting": setting, "seeds": Links(links)}
         for subset in SUBSETS:
-            column = subset.upper()
+            column = SUBSET_WORDS[subset]
             statistics = _summarize(group, subset)
             row[column] = _get_mean(statistics)
             row[f"{column} 95 %"] = _format_interval(statistics)
@@ -167,7 +167,9 @@ def make_paired(rows: Sequence[Row], finding: str) -> Section:
 def describe_fits(
     runs: Sequence[ScoredRun], planned: Sequence[str] = ()
 ) -> str:
-    """Counts settings that fit, and names the best of them on held-out data.
+    """Counts settings that fit, and says which of them fail on held-out data.
+
+    Names the best of them.
 
     Args:
         runs: The runs that have scores.
@@ -200,6 +202,7 @@ def describe_fits(
         return f"{text}, {NO_TEST}"
     if not errors:
         return f"{text}."
+    text += _describe_failures(errors)
     least = min(errors.values())
     best = "; ".join(s for s, error in errors.items() if error == least)
     which = "these"
@@ -207,6 +210,24 @@ def describe_fits(
         which = "those that have one"
     text += f"; the lowest mean OOD error of {which} is {least:.3g}"
     return f"{text} ({best})."
+
+
+def _describe_failures(ood_errors: Mapping[str, float]) -> str:
+    """Names settings that fit, and fail on held-out combinations."""
+    failed = [name for name, error in ood_errors.items() if error > FAILED]
+    if not failed:
+        return ""
+    named = failed[:MAX_NAMED]
+    if len(failed) > MAX_NAMED:
+        named.append(f"{len(failed) - MAX_NAMED} more")
+    count = f"{len(failed)} of these"
+    if len(failed) == len(ood_errors):
+        count = "all" if len(failed) > 1 else "it"
+    verb = "fails" if len(failed) == 1 else "fail"
+    return (
+        f"; {count} {verb} on held-out combinations (relative MSE above "
+        f"{FAILED:g}): {', '.join(named)}"
+    )
 
 
 def _describe_fit(is_fitted: bool, ood_errors: Sequence[float]) -> str:

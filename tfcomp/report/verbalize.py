@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ SUBTITLE = {
     "depth": "depth {}",
     "epochs": "{} epochs",
 }
+MAX_CONFOUNDS = 4
 MAX_FLAGS = 2  # that replace the name which the user gave to a run
 
 
@@ -56,31 +58,23 @@ def rename_runs(analyses: Sequence[RunAnalysis]) -> list[RunAnalysis]:
 
 
 def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
-    """Returns names of runs, as `depth 2, seed 0`, and of their settings.
+    """Returns names of runs, and of their settings.
 
-    The names that the user gave stay where more than two flags differ, or
-    where flags do not tell the runs apart.
+    The names that the user gave stay. Trials of a sweep, and runs of several
+    folders with one name, are named by what differs, as `depth 2, seed 0`, if
+    flags tell them apart. A setting with several runs is named so, too.
     """
     given = [config.run_name for config in configs]
     are_trials = all(is_trial(name) for name in given)
+    are_named = not are_trials
     if len(set(given)) < len(given):  # runs in several folders
         given = [config.run_dir for config in configs]
         are_trials = False
+        are_named = False
     given_names = [(name, name) for name in given]
 
-    # Runs lack the settings of plugins that only others have.
-    missing: dict[str, object] = {}
-    for config in configs:
-        missing |= dict.fromkeys(config.identity(), "-")
-    for name in IGNORED:
-        missing.pop(name, None)
-    settings = [missing | config.identity() for config in configs]
-
-    varied = []
-    for name in missing:
-        values = {str(setting[name]) for setting in settings}
-        if len(values) > 1:
-            varied.append(name)
+    settings = _list_settings(configs)
+    varied = _list_varied(settings, IGNORED)
     if len(varied) > MAX_FLAGS and not are_trials:
         return given_names
 
@@ -89,12 +83,67 @@ def name_runs(configs: Sequence[RunConfig]) -> list[tuple[str, str]]:
         rows.append({name: setting[name] for name in varied})
     telling = choose_flags(rows)
     labels = [make_label(setting, telling) for setting in settings]
+    if are_named and len(set(labels)) == len(labels):
+        return given_names
+    if are_named and varied:
+        return list(zip(given, labels, strict=True))
     if len(set(labels)) < len(labels):
         telling = [*telling, "seed"]
     names = [make_label(setting, telling) for setting in settings]
     if len({to_file_name(name) for name in names}) < len(names):
         return given_names
     return list(zip(names, labels, strict=True))
+
+
+def _list_settings(configs: Sequence[RunConfig]) -> list[dict[str, Any]]:
+    """Lists all flags of runs, with `-` for those that only others have."""
+    missing: dict[str, Any] = {}
+    for config in configs:  # plugins have settings of their own
+        missing |= dict.fromkeys(config.identity(), "-")
+    return [missing | config.identity() for config in configs]
+
+
+def _list_varied(
+    settings: Sequence[Mapping[str, Any]], ignored: Sequence[str] = ()
+) -> list[str]:
+    """Lists the flags with several values, but for those that are ignored."""
+    varied = []
+    for name in settings[0]:
+        values = {str(setting[name]) for setting in settings}
+        if len(values) > 1 and name not in ignored:
+            varied.append(name)
+    return varied
+
+
+def describe_confounds(configs: Sequence[RunConfig]) -> str:
+    """Says which flags change only together, so that none explains a score.
+
+    Args:
+        configs: Settings of the runs on a page.
+
+    Returns:
+        A sentence; empty if every flag that changes does so by itself.
+    """
+    if len(configs) < 2:
+        return ""
+    settings = _list_settings(configs)
+    ignored = [name for name in IGNORED if name != "seed"]
+    varied = _list_varied(settings, ignored)
+    together: dict[str, None] = {}
+    for one, other in itertools.combinations(varied, 2):
+        pairs = {(str(s[one]), str(s[other])) for s in settings}
+        ones = {pair[0] for pair in pairs}
+        others = {pair[1] for pair in pairs}
+        if len(pairs) == len(ones) == len(others):
+            together |= {one: None, other: None}
+    names = list(together)
+    if not names:
+        return ""
+    if len(names) > MAX_CONFOUNDS:
+        rest = len(names) - MAX_CONFOUNDS
+        names = [*names[:MAX_CONFOUNDS], f"{rest} more flags"]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{listed} differ together, so neither alone explains a difference."
 
 
 def is_trial(name: str) -> bool:

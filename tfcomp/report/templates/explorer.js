@@ -16,6 +16,8 @@ const RISING = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c",
 const SIGNED = ["#2166ac", "#67a9cf", "#f7f7f7", "#ef8a62", "#b2182b"]
   .map(parseColor);
 const OUTLINE = "#ff00ff";
+const SHOWN_UNITS = 4;
+const FLAT = 1e-4;  // of the largest variance: constant but for rounding
 const TILES = {
   truth: "true image", output: "output of the model",
   difference: "output − true image",
@@ -520,48 +522,35 @@ function drawLine() {
   const strip = part("line"), line = state.line;
   strip.hidden = line.length < 2;
   if (strip.hidden) return;
-  const [w, h] = group().size, canvas = canvasOf("line");
-  const zoom = Math.max(1, Math.floor(40 / w));
-  canvas.width = line.length * (w + 1) + 1;
-  canvas.height = 2 * h + 3;
-  canvas.style.width = `${canvas.width * zoom}px`;
-  const pen = canvas.getContext("2d");
-  pen.fillStyle = OUTLINE;  // a frame around held-out images
-  line.forEach((i, k) => {
-    if (group().ood[i]) pen.fillRect(k * (w + 1), 0, w + 2, 2 * h + 3);
-  });
-  ["truth", "output"].forEach((role, row) => {
-    const [from, tiles] = findImages(role);
-    line.forEach((i, k) =>
-      paint(canvas, from, tiles[i], k * (w + 1) + 1, row * (h + 1) + 1));
-  });
+  const [width, height] = group().size;
   const [a, b] = state.axes, {factors, index} = group();
   const moved = [a, b].filter((f) => f !== null && index[f][line[0]]
     !== index[f][line[line.length - 1]]);
-  const every = Math.ceil(40 / ((w + 1) * zoom));
-  strip.querySelector(".ticks").replaceChildren(...line.map((i, k) => {
+  const film = strip.querySelector(".film");
+  film.replaceChildren(...line.map((i) => {
+    const images = ["truth", "output"].map((role) => {
+      const [from, tiles] = findImages(role);
+      const canvas = make("canvas", {width, height});
+      paint(canvas, from, tiles[i]);
+      return canvas;
+    });
     const levels = moved.map((f) => factors[f].levels[index[f][i]]);
-    const tick = make("span", {
-      textContent: k % every ? "" : levels.map(shorten).join(", ")});
-    tick.style.width = `${(w + 1) * zoom}px`;
-    return tick;
+    const text = levels.map(shorten).join(", ");
+    return make("div", {className: group().ood[i] ? "out" : ""},
+      ...images, make("span", {textContent: text}));
   }));
   const names = moved.map((f) => factors[f].label).join(", ");
   const text = `True images above outputs, from ${describe(line[0])} to `
     + `${describe(line[line.length - 1])}; below: ${names}. `
     + "Held-out images have a magenta frame.";
   strip.querySelector("p").textContent = text;
-  canvas.setAttribute("aria-label", text);
+  film.setAttribute("aria-label", text);
 }
 
 function drawUnits() {
   const stage = run().stages[state.stage], box = part("units");
   box.hidden = !stage || !stage.units.length;
   if (box.hidden) return;
-  box.querySelector("p").textContent = `Activation maps of units of `
-    + `${stage.name}, those first that vary most on this map; each from its `
-    + "least to its largest value over all combinations. Click one to enlarge "
-    + "it.";
   const spread = stage.units.map((_, unit) => {
     const values = readUnit(stage, unit);
     const shown = Array.from(plane.cells).filter((i) => i >= 0)
@@ -569,8 +558,16 @@ function drawUnits() {
     const mean = shown.reduce((sum, v) => sum + v, 0) / shown.length;
     return shown.reduce((sum, v) => sum + (v - mean) ** 2, 0);
   });
+  const most = Math.max(...spread);
   const order = stage.units.map((_, unit) => unit)
-    .sort((one, other) => spread[other] - spread[one]);
+    .filter((unit) => spread[unit] > FLAT * most)
+    .sort((one, other) => spread[other] - spread[one])
+    .slice(0, SHOWN_UNITS);
+  box.querySelector("p").textContent = order.length
+    ? `Activation maps of units of ${stage.name}, of those on the page the `
+      + "units that vary most on this map; each from its least to its largest "
+      + "value over all combinations. Click one to enlarge it."
+    : `No unit of ${stage.name} on the page varies on this map.`;
   const buttons = order.map((unit) => {
     const number = stage.units[unit];
     const canvas = make("canvas", {width: plane.nx, height: plane.ny});
