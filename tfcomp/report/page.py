@@ -165,6 +165,11 @@ def make_section(
     )
 
 
+def describe_vector_scores() -> str:
+    """Returns the definitions of scores of embeddings."""
+    return _fill(_TEXTS["vectors"]["scores"], {})
+
+
 def make_exhibit(
     kind: str,
     figure: Figure | None = None,

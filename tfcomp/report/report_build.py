@@ -35,6 +35,7 @@ from tfcomp.report.page import (
     Section,
     choose_sections,
     describe_runs,
+    describe_vector_scores,
     list_points,
     make_exhibit,
     make_section,
@@ -43,6 +44,10 @@ from tfcomp.report.page import (
 )
 from tfcomp.storage.files import check_folder, make_folder, write_text
 
+PIXEL_COVERAGE = (
+    "; and of the pixels that vary over all images, since a decoder with free "
+    "parameters for each pixel cannot learn the other pixels"
+)
 NUM_HELD_OUT = 5  # of the points on the first screen
 # Flags that the table always has, beside flags in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()
@@ -228,7 +233,11 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
         analysis.name: {s: scores[s]["relative_mse"] for s in scores},
         data.reference_name: dict.fromkeys(scores, 1.0),
     }
-    predictors = verbalize.list_references(analysis.references)
+    example = "image" if data.is_pixels else "embedding"
+    predictors = verbalize.list_references(
+        analysis.references,
+        example=example,
+    )
     for name, text in predictors.items():
         errors[text] = analysis.references[name]
     rows = []
@@ -242,17 +251,17 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
     return make_exhibit(
         "scores",
         rows=rows,
-        vectors=_explain_vectors(data),
+        vectors="" if data.is_pixels else _explain_vectors(data),
         reference=data.reference_name,
     )
 
 
 def _explain_vectors(data: Dataset) -> str:
-    """Explains pictures of embeddings; empty for data of images."""
+    """Explains what pictures show of embeddings, or of images."""
     if data.is_pixels:
-        return ""
+        return "Pixels are shown from 0 to 1."
     return (
-        "Images are embeddings, shown by the nearest item's picture, else in "
+        "Pictures are embeddings, shown by the nearest item's picture, else in "
         "shades of gray; outputs are sums of parts that are fitted to ID."
     )
 
@@ -330,6 +339,9 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
         if metric.unit:
             text += f", in {metric.unit}"
         definitions.append(f"{text}.")
+    scores = " ".join(definitions)
+    if not any(analysis.dataset.is_pixels for analysis in analyses):
+        scores = describe_vector_scores()
     untrained = []
     for analysis in analyses:
         errors = analysis.run.metrics.get("untrained")
@@ -340,7 +352,7 @@ def make_errors(analyses: Sequence[RunAnalysis]) -> Section:
         make_exhibit(
             "all_scores",
             rows=_list_scores(analyses),
-            scores=" ".join(definitions),
+            scores=scores,
         ),
         make_exhibit("untrained", rows=untrained),
     ]
@@ -379,10 +391,13 @@ def make_runs(analyses: Sequence[RunAnalysis]) -> Section:
     for analysis in analyses:
         coverage.append(_measure_coverage(analysis))
         texts[analysis.name] = analysis.run.description
+    pixels = ""
+    if any(analysis.dataset.is_pixels for analysis in analyses):
+        pixels = PIXEL_COVERAGE
     tables = [
         make_exhibit("settings", rows=settings),
         make_exhibit("factors", rows=_list_factors(analyses)),
-        make_exhibit("coverage", rows=coverage),
+        make_exhibit("coverage", rows=coverage, pixels=pixels),
     ]
     finding = verbalize.describe_common(settings)
     return make_section("runs", tables, finding, texts)
@@ -430,6 +445,8 @@ def _measure_coverage(analysis: RunAnalysis) -> Row:
     data = analysis.dataset
     row: Row = {"run": analysis.name, "region": data.region.spec}
     row |= solvable.measure_coverage(data)
+    if not data.is_pixels:
+        row.pop("pixels", None)
     orders = analysis.run.metrics.get("certificate")
     if orders is None:
         certificates = solvable.certify_dataset(data)

@@ -382,9 +382,9 @@ def describe_sums(rows: Sequence[Row]) -> str:
     )
     if row["composed_ood"] is not None:
         text += (
-            f"; held-out embeddings composed of parts have "
-            f"{row['composed_ood']:.1%} of the error of the mean (the nearest "
-            f"ID embedding {row['nearest_ood']:.1%})"
+            f"; the relative MSE of held-out embeddings composed of parts is "
+            f"{row['composed_ood']:.2g} (nearest training embedding "
+            f"{row['nearest_ood']:.2g})"
         )
     return text
 

@@ -21,7 +21,7 @@ FAILED = 0.5
 # Predictors without a network, and their names in tables.
 REFERENCES = {
     "additive": "additive",
-    "nearest_id": "nearest training image",
+    "nearest_id": "nearest training {}",
 }
 # Those that ignore a factor, or merge values that look the same in training.
 IGNORANT = {
@@ -291,17 +291,19 @@ def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
 def list_references(
     scores: Mapping[str, Mapping[str, float]],
     subset: str = "ood",
+    example: str = "image",
 ) -> dict[str, str]:
     """Returns predictors with scores, in words; of ignorant ones the best.
 
     Args:
         scores: Errors of predictors by name and subset.
         subset: The subset that decides which one is the best.
+        example: The word for a row of the data, `image` or `embedding`.
     """
     words = {}
     for name, label in REFERENCES.items():
         if name in scores:
-            words[name] = label
+            words[name] = label.format(example)
 
     errors = {}
     for name, row in scores.items():

@@ -194,7 +194,7 @@ function layOut() {
   if (frame.w > 2) frame.w = Math.floor(frame.w);
   if (frame.h > 2) frame.h = Math.floor(frame.h);
   frame.bottom = frame.top + frame.h * ny;
-  frame.height = frame.bottom + 84;
+  frame.height = frame.bottom + 90;
   return frame;
 }
 
@@ -345,11 +345,13 @@ function drawBar(pen, ink, chosen, scale) {
   }
   pen.fillStyle = ink;
   pen.textBaseline = "top";
-  [["left", format(chosen.low), 0], ["center", chosen.label, width / 2],
-    ["right", (chosen.isExceeded ? "≥ " : "") + format(chosen.high), width],
-  ].forEach(([side, text, x]) => {
+  // The label has a line of its own, since it may be long.
+  const most = (chosen.isExceeded ? "≥ " : "") + format(chosen.high);
+  [["left", format(chosen.low), 0, 14], ["right", most, width, 14],
+    ["center", chosen.label, width / 2, 28],
+  ].forEach(([side, text, x, y]) => {
     pen.textAlign = side;
-    pen.fillText(text, frame.left + x, top + 14);
+    pen.fillText(text, frame.left + x, top + y, width);
   });
 }
 
@@ -500,7 +502,8 @@ function describeMarks(i) {
     : `has interactions of at most ${order[i]} factors`;
   return (order[i]
     ? `Held out; determined at order ${order[i]}: the training combinations `
-    + `determine every quantity that ${how}. Pixels may interact more.`
+    + `determine every quantity that ${how}. ${
+      run().items ? "" : "Pixels may interact more."}`
     : "Held out; not determined: the training combinations do not determine "
     + "even quantities that are sums over factors.") + cut;
 }
