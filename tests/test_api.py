@@ -220,6 +220,18 @@ def test_a_run_from_its_description_to_its_scores(working_folder: Path) -> None:
         tfcomp.train_run(tfcomp.describe_run("smoke", seed=1, **QUICK))
 
 
+@pytest.mark.parametrize("values", [2, "23"])
+def test_a_grid_has_lists_of_values(
+    values: object,
+    working_folder: Path,
+) -> None:
+    with pytest.raises(ConfigError, match="list of values for depth") as error:
+        tfcomp.run_sweep("smoke", grid={"depth": values})
+
+    assert "\n" not in str(error.value)
+    assert list(working_folder.iterdir()) == []
+
+
 def test_settings_of_a_description_are_checked() -> None:
     with pytest.raises(ConfigError, match="at least"):
         tfcomp.describe_run("smoke", width=0)

@@ -23,12 +23,12 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from tfcomp.config.errors import RunError
+from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import exit_on_user_error
 from tfcomp.config.run_flags import Command, parse_flags
 from tfcomp.metrics.registry import list_leading
@@ -49,7 +49,10 @@ def run_trials(values: dict[str, Any]) -> int:
     options = SchedulerOptions.from_flags(values)
     sweep = make_sweep(values)
     check_run_folders(values)
-    failures = run_missing(sweep, options)
+    try:
+        failures = run_missing(sweep, options)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("the same command goes on") from None
 
     print(f"\n{format_summary(sweep.folder)}tables  {sweep.folder}")
     for path in sorted(sweep.folder.glob("figures/coverage_*.csv")):
@@ -90,6 +93,9 @@ def run_sweep(
     """
     arguments = format_arguments(flagfiles, settings)
     for names, values in (grid or {}).items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            rule = f"must have a list of values for {names}, as [{values!r}]"
+            raise ConfigError("grid", rule, values)
         quoted = ",".join(map('"{}"'.format, values))
         arguments.append(f"--grid={names}={quoted}")
 

@@ -97,7 +97,11 @@ def train(settings: dict[str, Any]) -> int:
     unused = describe_unused(config, settings[TYPED])
     if unused:
         print(unused)
-    metrics = run_training(config, dataset)
+    try:
+        metrics = run_training(config, dataset)
+    except KeyboardInterrupt:
+        advice = "the same command with --resume goes on"
+        raise KeyboardInterrupt(advice) from None
     print(format_report(config, dataset, metrics))
     return 0
 

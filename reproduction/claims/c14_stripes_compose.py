@@ -38,7 +38,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
     other = (evidence.score(alone, "ood/position_accuracy") > 0.95) * 1.0
     yield judge_number(
         part="corner:14",
-        quantity="share of seeds with OOD peaks in place",
+        quantity="share of seeds with OOD peaks within 1 px",
         values=share,
         bound="> 0.5",
         controls={"bumps alone": other},

@@ -156,7 +156,7 @@ class Evidence:
         return runs[(self.score(runs, "id/relative_mse") < 0.05).to_numpy()]
 
     def placed(self, runs: DataFrame) -> DataFrame:
-        """Keeps the runs with more than 95 % of ID peaks in place.
+        """Keeps the runs with more than 95 % of ID peaks within one pixel.
 
         Args:
             runs: Rows of `select`.

@@ -1,12 +1,13 @@
 """What `tfcomp train` prints at the end, of planted metrics."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.train import format_report
+from tfcomp.train import format_report, main
 
 METRICS: dict[str, Any] = {
     "id": {"relative_mse": 0.00228, "r2": 0.9977, "position_accuracy": 1.0},
@@ -20,6 +21,19 @@ METRICS: dict[str, Any] = {
     "certificate": {"1": {"certified": 1.0}, "2": {"certified": 0.0}},
     "explained": {"1": 0.14},
 }
+
+
+def test_an_interruption_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+    working_folder: Path,
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tfcomp.train.run_training", interrupt)
+
+    with pytest.raises(KeyboardInterrupt, match="--resume"):
+        main(["", "smoke"])
 
 
 def format_smoke(**changes: Any) -> dict[str, str]:

@@ -59,9 +59,16 @@ def make_several() -> keras.Model:
     return keras.Model(factors, [make_dense()(factors), factors])
 
 
+def make_encoder() -> keras.Model:
+    images = keras.Input(SHAPE)
+    flat = keras.layers.Flatten()(images)
+    return keras.Model(images, keras.layers.Dense(3)(flat))
+
+
 @pytest.mark.parametrize(
     "make, words",
     (
+        (make_encoder, "evaluate_encoder"),
         (lambda: lambda f: render(f)[:1], "row for each"),
         (lambda: lambda f: render(f) * 1j, "real"),
         (lambda: lambda f: (render(f), f), "2 outputs"),

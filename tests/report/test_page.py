@@ -265,6 +265,8 @@ def test_every_section_has_a_maker() -> None:
     assert [*MAKERS] == [name for name in SECTIONS if name != "explorer"]
     assert "umap" not in choose_sections([])
     assert choose_sections(["umap", "layers"]) == ["layers", "umap"]
+    assert choose_sections("umap,layers") == ["layers", "umap"]
+    assert choose_sections("layers") == ["layers"]
 
 
 @pytest.fixture

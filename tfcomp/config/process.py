@@ -241,8 +241,9 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
             sys.stdout.flush()
     except Terminated as end:
         status = end.code
-    except KeyboardInterrupt:
-        line = "interrupted"
+    except KeyboardInterrupt as end:
+        # Its arguments say how to go on.
+        line = ": ".join(["interrupted", *map(str, end.args)])
         status = 130
     except BrokenPipeError:  # the reader has ended, as in `| head`
         status = 141

@@ -137,7 +137,7 @@ class Dataset:
 
     @cached_property
     def reference(self) -> Any:
-        """The image whose error is the unit of relative errors.
+        """The image whose error is the unit of the relative MSE.
 
         The pixel value of a blank image if the data declare a background, else
         the mean of at most `MAX_AVERAGED` training images, [H, W, C].

@@ -526,7 +526,7 @@ class RunAnalysis(OutputAnalysis):
 
     @cached_property
     def explored_units(self) -> dict[str, tuple[Array, Array]]:
-        """Units for maps of any two factors: as `most_variable_units`, and more.
+        """Units for maps of any two factors, with those that vary most.
 
         Units that vary most over all combinations may be constant where all
         factors but two are held. So the units that follow each factor most are

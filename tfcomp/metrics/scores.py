@@ -258,7 +258,7 @@ def score_images(
         truth: True images of the same shape.
         positions: Of the true peaks, `[n, 2]`; None skips their scores.
         polarity: `bright` or `dark`.
-        reference: The image that relative errors refer to, `[H, W, C]`, or
+        reference: The image that the relative MSE refers to, `[H, W, C]`, or
             the value of all its pixels; by default the background.
     """
     if reference is None:

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfcomp.config.errors import ConfigError
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import MAX_AVERAGED
 from tfcomp.datasets.splits import choose_rows
@@ -50,6 +51,7 @@ def wrap_model(
     """
     if inputs not in INPUTS:
         raise ValueError(f"inputs must be one of {INPUTS}, got {inputs!r}")
+    _check_input(model, dataset)
     stage_names = list(stages)
     opened = open_model(model, stage_names)
     names, call, differentiate = opened
@@ -70,6 +72,24 @@ def wrap_model(
         before = [stage(tensors)]
     images = before[0]
     return keras.Model(factors, images, name="outside")
+
+
+def _check_input(model: Any, dataset: Dataset) -> None:
+    """Raises a ConfigError for a Keras model that takes images, not factors."""
+    if not isinstance(model, keras.Model):
+        return
+    inputs = getattr(model, "inputs", None) or []
+    if len(inputs) != 1:
+        return
+    shape = inputs[0].shape[1:]
+    if len(shape) < 2:
+        return
+    count = len(dataset.space)
+    rule = (
+        f"must take factors [n, {count}] and draw images; encoders, of images, "
+        "are for tfcomp.evaluate_encoder"
+    )
+    raise ConfigError("model", rule, f"inputs of shape {tuple(shape)}")
 
 
 class _Outside(keras.layers.Layer):

@@ -80,7 +80,7 @@ def coverage_table(
         by: Flags that tell lines apart, separated by commas; by default those
             that vary, without the region.
         bound: What errors must be below, and scores of at most 1 above; by
-            default .9 for R², .1 for relative errors, .95 for accuracies.
+            default .9 for R², .1 for relative MSE, .95 for accuracies.
 
     Returns:
         A row for each line and coverage: `line`, `coverage`, the `mean`, `low`

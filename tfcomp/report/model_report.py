@@ -26,6 +26,7 @@ from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Plot, Width, figure_to_png, fit_width
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
 from tfcomp.metrics.point_scores import evaluate_images, try_metrics
+from tfcomp.metrics.registry import SUBSET_WORDS
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 from tfcomp.models import loading
 from tfcomp.models.adapters import check_outputs, wrap_model
@@ -303,9 +304,9 @@ class ModelReport:
         Raises:
             ConfigError: If there is no such subset.
         """
-        titles = {"id": "in distribution"}
-        if self.analysis.splits.is_ood.any():
-            titles["ood"] = "held out"
+        titles = dict(SUBSET_WORDS)
+        if not self.analysis.splits.is_ood.any():
+            del titles["ood"]
         subset = subset or list(titles)[-1]
         if subset not in titles:
             rule = f"must be among {', '.join(titles)}"
@@ -369,7 +370,7 @@ class ModelReport:
         return Explorer(list(map(_find_analysis, (self, *others))))
 
     def write_report(
-        self, folder: str | Path, sections: Sequence[str] = ()
+        self, folder: str | Path, sections: str | Sequence[str] = ()
     ) -> Path:
         """Writes the report of this model alone; returns its page.
 
@@ -672,7 +673,7 @@ def make_config(
 def write_report(
     models: Sequence[ModelReport | str | Path],
     folder: str | Path,
-    sections: Sequence[str] = (),
+    sections: str | Sequence[str] = (),
 ) -> Path:
     """Writes one report that compares models and finished runs.
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
 from tfcomp.config.plugins import locate
+from tfcomp.config.settings import split_names
 from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
 from tfcomp.figures.exhibits import Exhibit, Plot
 from tfcomp.figures.image_files import encode
@@ -349,13 +350,18 @@ def describe_course(
     return ""
 
 
-def choose_sections(names: Sequence[str]) -> list[str]:
+def choose_sections(names: str | Sequence[str]) -> list[str]:
     """Returns the names in the order of a report; by default the usual ones.
+
+    Args:
+        names: Names of sections, in a list or separated by commas.
 
     Raises:
         ConfigError: If there is no such section.
     """
     sections = [*SECTIONS, *_USER_SECTIONS]
+    if isinstance(names, str):
+        names = split_names(names)
     if not names:
         names = list(set(sections).difference(ASKED_FOR))
     for name in names:

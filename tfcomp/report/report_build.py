@@ -63,7 +63,7 @@ CERTIFICATE = {
 def build_report(
     analyses: Sequence[RunAnalysis],
     folder: Path,
-    sections: Sequence[str] = (),
+    sections: str | Sequence[str] = (),
 ) -> list[Path]:
     """Writes a report and projector data.
 

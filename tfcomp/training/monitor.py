@@ -180,7 +180,7 @@ class Monitor(keras.callbacks.Callback):
         )
 
     def score_errors(self) -> dict[str, float | None]:
-        """Computes the relative errors of the network by subset."""
+        """Computes the relative MSE of the network by subset."""
         evaluation = self._analyze().evaluation
         errors = {}
         for subset, row in evaluation.scores.items():
@@ -633,7 +633,7 @@ class RunSummaries:
         if not self._has_maps:
             return
         for stage, values in log_volume.items():
-            named = {f"log volume, {title_stage(stage)}": values}
+            named = {f"log-volume, {title_stage(stage)}": values}
             figure = pictures.picture_volumes(self._dataset, named)
             write_figure(f"stage_log_volume_map/{stage}", figure)
 
