@@ -22,10 +22,9 @@ CODES = SQUARE | {"model": "cnn", "width": 32, "epochs": 100}
 OTHERS = {"one-hot": "one_hot", "positional": "positional"}
 NOTE = """
 The error decides; peaks within one pixel stand beside it
-({rows[1].number.mean:.2f} of all held-out positions with bump codes).
-One-hot and positional networks were trained in bfloat16, their controls in
-float32; their errors are {rows[4].number.mean:.2f} and
-{rows[6].number.mean:.2f}.
+({rows[1].number.mean:.2f} of all held-out positions with bump codes). One-hot
+and positional networks were trained in bfloat16, their controls in float32;
+their errors are {rows[4].number.mean:.2f} and {rows[6].number.mean:.2f}.
 """
 
 

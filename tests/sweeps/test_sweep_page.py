@@ -159,6 +159,8 @@ def test_page(trials: list[Trial], tmp_path: Path) -> None:
         ((0.01, 0.9), (0.01, 0.8), ["all fail", "0.5): a, b;"]),
         ((0.01, 0.5), None, ["0.5"]),
         ((0.2, 0.5), None, ["no test"]),
+        ((0.01, 0.9), (0.01, 0.2), ["1 of these fails", "0.5): a;"]),
+        ((0.01, 0.9), (0.01, 0.8), ["all fail", "0.5): a, b;"]),
     ],
 )
 def test_settings_that_fit(
