@@ -95,7 +95,13 @@ def test_a_pose_moves_turns_and_scales() -> None:
         ({"x": 0.25, "y": -0.5}, [x + 2, y - 4]),
         ({"angle": turn}, [7.5, x]),
         # Moved last: the place of the middle does not turn.
-        ({"angle": turn, "x": 0.25}, [9.5, x]),
+        (
+            {
+                "angle": turn,
+                "x": 0.25,
+            },
+            [9.5, x],
+        ),
     ):
         image = render_arrow(size=half, **pose)
         assert_allclose(find_center(image), center, atol=0.05)
@@ -227,7 +233,12 @@ def save_gray(path: Path) -> list[str]:
     images = np.full((9, 8, 8), 0.5, np.float32)
     for image, (x, y) in zip(images, classes, strict=True):
         image[1 + 2 * y : 3 + 2 * y, 1 + 2 * x : 3 + 2 * x] = 1.0
-    np.savez(path, images=images, classes=classes, names=["x", "y"])
+    np.savez(
+        path,
+        images=images,
+        classes=classes,
+        names=["x", "y"],
+    )
     return ["--dataset=table", f"--data={path}", "--region=x:#1,y:#1"]
 
 
@@ -268,7 +279,12 @@ def test_all_kinds_of_data(flags: str, tmp_path: Path) -> None:
     model.run_eagerly = True  # a graph takes seconds
     batches = make_batches(dataset, 24, 0, num_steps=2)
 
-    model.fit(batches, steps_per_epoch=2, shuffle=False, verbose=0)
+    model.fit(
+        batches,
+        steps_per_epoch=2,
+        shuffle=False,
+        verbose=0,
+    )
 
     points = dataset.splits.grid[:7]
     images = model(points).numpy()

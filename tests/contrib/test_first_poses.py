@@ -15,7 +15,11 @@ from tfcomp.contrib.acting.first_poses import (
 )
 from tfcomp.datasets import Dataset
 
-FACTORS = [["a", 3, "ordered"], ["b", 4, "ordered"], ["turn", 4, "periodic"]]
+FACTORS = [
+    ["a", 3, "ordered"],
+    ["b", 4, "ordered"],
+    ["turn", 4, "periodic"],
+]
 # Four units of the second factor, after three of the first.
 POSES = np.array([-0.5, 0.1, 0.7, 0.9])
 
@@ -30,7 +34,12 @@ def save_and_read(
     classes = np.argwhere(np.ones(shape))
     copies = len(images) // len(classes)
     classes = np.repeat(classes, copies, axis=0)
-    np.savez(path, images=images, classes=classes, names=["a", "b"])
+    np.savez(
+        path,
+        images=images,
+        classes=classes,
+        names=["a", "b"],
+    )
     line = "--dataset=table --region=a:#2,b:#1"
     return make_data(line, f"--data={path}", *flags)
 

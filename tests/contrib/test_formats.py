@@ -94,7 +94,13 @@ def test_a_format_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
         formats.check_formats(["keras", "litert"])
 
 
-@pytest.mark.parametrize("names", [["onx"], []])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["onx"],
+        [],
+    ],
+)
 def test_unknown_formats(names: list[str]) -> None:
     with pytest.raises(ConfigError, match="--format"):
         formats.check_formats(names)

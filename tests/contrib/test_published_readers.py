@@ -100,7 +100,11 @@ def write_norb(folder: Path, part: str, instances: list[int]) -> np.ndarray:
     rng = np.random.default_rng(len(instances))
     images = rng.integers(0, 256, (len(rows), 2, 4, 4), np.uint8)
     order = rng.permutation(len(rows))
-    matrices = {"cat": rows[:, 0], "info": rows[:, 1:], "dat": images}
+    matrices = {
+        "cat": rows[:, 0],
+        "info": rows[:, 1:],
+        "dat": images,
+    }
     for kind, matrix in matrices.items():
         path = folder / f"smallnorb-{part}-{kind}.mat"
         write_matrix(path, matrix[order])
@@ -192,7 +196,10 @@ def test_small_norb_of_tfds(tmp_path: Path, rng: np.random.Generator) -> None:
     images = rng.integers(0, 256, (80, 4, 4, 1), np.uint8)
     picture = tfds.features.Image(shape=(4, 4, 1))
     features = {"image": picture, "image2": picture}
-    columns = {"image": images, "image2": images[::-1]}
+    columns = {
+        "image": images,
+        "image2": images[::-1],
+    }
     sizes = (5, 10, 9, 18, 6)
     for name, size, column in zip(NORB_NAMES, sizes, rows.T, strict=True):
         key = f"label_{name}".replace("label_instance", "instance")
@@ -245,7 +252,11 @@ NESTED = {"featuresDict": {"features": {"image": {"pythonClassName": EVIL}}}}
         {"pythonClassName": GOOD, "sequence": [NESTED]},
         {"pythonClassName": "tensorflow_datasets_evil.Image"},
         {"type": TOP, "content": INNER, "proto_cls": PROTO},
-        {"type": TOP, "content": {}, "proto_cls": EVIL},
+        {
+            "type": TOP,
+            "content": {},
+            "proto_cls": EVIL,
+        },
         {"pythonClassName": GOOD, "jsonFeature": {"json": f"[{INNER}]"}},
     ],
 )

@@ -17,7 +17,15 @@ COLLINEAR = np.ones((1, 2, 2))
 STRETCHED = np.array([[[1.0, 3.0], [3.0, 9.0]]])
 HALF_DEAD = np.diag([4.0, 0.0])[None]
 DEAD = np.zeros((1, 2, 2))
-THREE = np.array([[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]])
+THREE = np.array(
+    [
+        [
+            [1.0, 1.0, 0.0],
+            [1.0, 1.0, 0.0],
+            [0.0, 0.0, 4.0],
+        ]
+    ]
+)
 LOG_FLOOR = np.log(geometry.FLOOR)
 
 
@@ -171,7 +179,13 @@ def test_summary_keeps_id_and_ood_apart() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("diagonal", [[4.0, 9.0], [4.0, 9.0, 1.0]])
+@pytest.mark.parametrize(
+    "diagonal",
+    [
+        [4.0, 9.0],
+        [4.0, 9.0, 1.0],
+    ],
+)
 def test_a_diverged_model_is_null_not_perfect(bad, diagonal) -> None:
     g = np.stack([np.diag(diagonal)] * 2)
     g[0, 0, 1] = bad
@@ -184,7 +198,13 @@ def test_a_diverged_model_is_null_not_perfect(bad, diagonal) -> None:
     assert summary["log_volume_ood"] == approx(np.log(6))
 
 
-@pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2)])
+@pytest.mark.parametrize(
+    "axes",
+    [
+        (0, 1, 2),
+        (0, 2),
+    ],
+)
 def test_gradient_equals_its_definition(axes, rng) -> None:
     """Metric tensors of values over a grid, point by point."""
     shape = (3, 2, 4)

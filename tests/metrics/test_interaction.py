@@ -66,7 +66,13 @@ SQUARES = np.sum(POINTS**2, axis=1)
 SADDLE = -1 / (1 + SQUARES) ** 2
 
 
-@pytest.mark.parametrize("ranges", [(1, 1), (3, 0.5)])
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        (1, 1),
+        (3, 0.5),
+    ],
+)
 @pytest.mark.parametrize(
     "surface, curvature",
     [
@@ -94,7 +100,10 @@ def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [lambda f: f @ tf.ones((2, 3)), lambda f: f * [1.0, 0.0]],
+    [
+        lambda f: f @ tf.ones((2, 3)),
+        lambda f: f * [1.0, 0.0],
+    ],
 )
 def test_a_line_has_no_curvature(line) -> None:
     jet = measure(line)

@@ -144,7 +144,11 @@ def test_positions_between_those_of_the_grid(displaced, is_found) -> None:
     # The last x is beyond the range.
     rows = select(table).loc["ood"]
     error = rows["error"]
-    assert rows["found"].to_dict() == {"x": is_found, "y": 1, "all": is_found}
+    assert rows["found"].to_dict() == {
+        "x": is_found,
+        "y": 1,
+        "all": is_found,
+    }
     assert (rows["near"] == 1).all()
     assert error["x"] == approx(displaced, abs=0.01)
     assert error["y"] == approx(0, abs=0.01)
@@ -261,12 +265,31 @@ def test_a_period_is_crossed(degrees, is_found) -> None:
 
 
 def test_steps_by_their_definition() -> None:
-    points = np.array([[0, 350], [1, 20], [1, 0]])
-    truth = np.array([[0, 10], [1, 340], [0, 0]])
+    points = np.array(
+        [
+            [0, 350],
+            [1, 20],
+            [1, 0],
+        ]
+    )
+    truth = np.array(
+        [
+            [0, 10],
+            [1, 340],
+            [0, 0],
+        ]
+    )
 
     steps = inversion.count_steps(RING.space, points, truth)
 
-    assert_allclose(steps, [[0, 2 / 3], [0, 4 / 3], [np.inf, 0]])
+    assert_allclose(
+        steps,
+        [
+            [0, 2 / 3],
+            [0, 4 / 3],
+            [np.inf, 0],
+        ],
+    )
 
 
 def test_steps_of_uneven_values(rng) -> None:

@@ -41,7 +41,13 @@ def mlp() -> keras.Model:
     factors = keras.Input((3,))
     first = keras.layers.Dense(9, "gelu")(factors)
     second = keras.layers.Dense(7, "sigmoid")(first)
-    return keras.Model(factors, {"first": first, "second": second})
+    return keras.Model(
+        factors,
+        {
+            "first": first,
+            "second": second,
+        },
+    )
 
 
 def make_factors(count: int, num_factors: int = 2) -> tf.Tensor:
@@ -137,18 +143,36 @@ def test_a_model_of_a_constant() -> None:
 
 
 def test_differences_are_one_sided_at_the_border() -> None:
-    factors = tf.constant([[0.0, 0.9], [0.5, 1.0], [0.2, 0.0]])
+    factors = tf.constant(
+        [
+            [0.0, 0.9],
+            [0.5, 1.0],
+            [0.2, 0.0],
+        ]
+    )
     levels = [np.linspace(0, 1, 11)] * 2
 
     jacobians = compute_difference_jacobians(square, factors, levels)
 
-    slopes = tf.constant([[0.1, 1.8], [1.0, 1.9], [0.4, 0.1]])
+    slopes = tf.constant(
+        [
+            [0.1, 1.8],
+            [1.0, 1.9],
+            [0.4, 0.1],
+        ]
+    )
     expected = tf.linalg.diag(slopes)
     assert_allclose(jacobians["h"], expected, atol=1e-5)
 
 
 def test_differences_between_uneven_levels() -> None:
-    factors = tf.constant([[1.0, 7.0], [2.0, 7.0], [5.0, 7.0]])
+    factors = tf.constant(
+        [
+            [1.0, 7.0],
+            [2.0, 7.0],
+            [5.0, 7.0],
+        ]
+    )
     levels = [np.array([1, 2, 5]), np.array([7])]
 
     jacobians = compute_difference_jacobians(square, factors, levels)["h"]

@@ -90,7 +90,14 @@ def test_broken_outputs_are_nan_and_spoil_no_other(compute, value) -> None:
     assert_allclose(gram[:-1, :-1], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("sizes", [(5, 4), (3, 4, 2), (6,)])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (5, 4),
+        (3, 4, 2),
+        (6,),
+    ],
+)
 def test_ideal_kernels_equal_double_loops(sizes) -> None:
     grid = make_grid(*sizes)
     agrees = grid[:, None] == grid  # [n, n, F]
@@ -241,7 +248,11 @@ def test_random_features_are_not_alike(units) -> None:
 
 @pytest.mark.parametrize(
     "gram",
-    [np.zeros((8, 8)), np.full((8, 8), np.nan), np.eye(3)],
+    [
+        np.zeros((8, 8)),
+        np.full((8, 8), np.nan),
+        np.eye(3),
+    ],
 )
 def test_what_has_no_shape_has_no_similarity(gram) -> None:
     shape = kernels.make_shape(gram)

@@ -161,7 +161,12 @@ def test_umap_keeps_neighbors_and_is_reproducible(
     monkeypatch.setenv("NUMBA_DISABLE_JIT", without_compiler)
     points = embed(CIRCLE[::6], 40)
     pca = compute_pca(points)
-    maps = manifolds.compute_umaps({"one": pca, "other": pca})
+    maps = manifolds.compute_umaps(
+        {
+            "one": pca,
+            "other": pca,
+        }
+    )
     first, again = maps.values()
 
     assert first.shape == (12, 2)

@@ -49,7 +49,11 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
     signal = np.tanh(make_linear(units) / 9)
     activations = signal + noise * make_noise(units)
     ridge = RidgeCV(alphas=probes.PENALTIES)
-    folds = KFold(probes.NUM_FOLDS, shuffle=True, random_state=3)
+    folds = KFold(
+        probes.NUM_FOLDS,
+        shuffle=True,
+        random_state=3,
+    )
 
     scores = probe(activations, seed=3)
 

@@ -131,7 +131,16 @@ def test_planted_images(images, truth, expected) -> None:
 # Schmidt decomposition
 
 
-@pytest.mark.parametrize("sizes", [(4, 5), (5, 3), (1, 4), (6, 6), (1, 1)])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (4, 5),
+        (5, 3),
+        (1, 4),
+        (6, 6),
+        (1, 1),
+    ],
+)
 def test_values_equal_the_definition(sizes) -> None:
     nx, ny = sizes
     gram = make_gram(nx * ny)
@@ -186,7 +195,13 @@ def test_blank_and_broken_kernels_give_none(value) -> None:
     assert values == {None}
 
 
-@pytest.mark.parametrize("rows", [[*range(29)], [*range(29), 0]])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [*range(29)],
+        [*range(29), 0],
+    ],
+)
 def test_only_full_grids_of_two_factors(rows) -> None:
     gram = make_gram(30)
     with pytest.raises(ValueError, match="once"):

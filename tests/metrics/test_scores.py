@@ -143,7 +143,15 @@ def test_blank_truth_has_no_relative_mse(polarity) -> None:
 
 
 def test_peaks_are_x_then_y(polarity) -> None:
-    positions = [(2, 9), (9, 2), (0, 11), (11, 0), (0, 0), (11, 11), (5, 6)]
+    positions = [
+        (2, 9),
+        (9, 2),
+        (0, 11),
+        (11, 0),
+        (0, 0),
+        (11, 11),
+        (5, 6),
+    ]
     bumps = make_bumps(np.array(positions), SIZE)
     images = to_polarity(bumps, polarity)
 

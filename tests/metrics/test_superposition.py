@@ -255,7 +255,13 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
                 assert np.isnan(image).all()
 
 
-@pytest.mark.parametrize("changes", [{"skips": True}, {"code": "other"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"skips": True},
+        {"code": "other"},
+    ],
+)
 def test_decoders_of_other_inputs_superpose_none(changes) -> None:
     model = make_decoder(**changes)
     assert predict_superposed_inputs(model, SPLITS) is None

@@ -20,7 +20,15 @@ def to_activations(*maps: np.ndarray) -> np.ndarray:
     return np.stack([each.ravel() for each in maps], axis=1)  # [n, units]
 
 
-@pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 2, 4), (2, 3, 2, 2)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (7,),
+        (4, 5),
+        (3, 2, 4),
+        (2, 3, 2, 2),
+    ],
+)
 def test_shares_equal_the_slow_definition(shape, rng) -> None:
     maps = rng.normal(size=(9, *shape)) + 3
 

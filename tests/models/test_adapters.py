@@ -235,7 +235,15 @@ def test_a_module_of_pytorch_is_called_for_inference(monkeypatch) -> None:
 def test_exact_jacobians_have_the_order_of_the_pixels(monkeypatch, rng) -> None:
     """Other software may draw channels first, and differentiate them so."""
     images = rng.random((4, 3, 5, 3)).astype("f4")
-    table = FactorTable(images, [[0, 0], [0, 1], [1, 0], [1, 1]])
+    table = FactorTable(
+        images,
+        [
+            [0, 0],
+            [0, 1],
+            [1, 0],
+            [1, 1],
+        ],
+    )
     slopes = rng.random((2, 45)).astype("f4")
 
     def call(factors: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -257,7 +257,11 @@ def test_compositions(method, num_masks, rank, rng) -> None:
     for depth in [2 * rank] * 3 + [1] * num_masks:
         values = rng.normal(size=(2, 3, 4, depth))
         inputs.append(np.float32(values))
-    compose = pixels.Composition(method, channels=2, groups=3)
+    compose = pixels.Composition(
+        method,
+        channels=2,
+        groups=3,
+    )
 
     image = compose(inputs).numpy()
 

@@ -11,7 +11,14 @@ from tfcomp.datasets.factors import Factor, FactorSpace, make_categories
 from tfcomp.models import encodings
 from tfcomp.models.encodings import BumpEncoding, FactorEncoding
 
-ANGLE = Factor("angle", 8, 0.0, 360.0, unit="deg", periodic=True)
+ANGLE = Factor(
+    "angle",
+    8,
+    0.0,
+    360.0,
+    unit="deg",
+    periodic=True,
+)
 SPACE = FactorSpace(
     (
         Factor("x", 5, 0.0, 4.0),
@@ -52,7 +59,12 @@ def encode(encoding: FactorEncoding, table: np.ndarray = TABLE) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "levels",
-    [[-1000, -999.5, 2], [0, 1, 4], [0, 1e-9, 1e3], [7, 7.000001]],
+    [
+        [-1000, -999.5, 2],
+        [0, 1, 4],
+        [0, 1e-9, 1e3],
+        [7, 7.000001],
+    ],
 )
 def test_nearest_level_needs_no_operation_that_exports_lack(levels) -> None:
     factor = make_categories("digit", levels)
@@ -188,7 +200,13 @@ def test_gradient_equals_differences(name) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_code_of_a_categorical_factor_is_one_hot(name) -> None:
     digit = make_categories("digit", [4, 0, 1])
-    points = np.float32([[4, 0], [0, 90], [1, 135]])
+    points = np.float32(
+        [
+            [4, 0],
+            [0, 90],
+            [1, 135],
+        ]
+    )
     layer = KINDS[name](FactorSpace((digit, ANGLE)))
 
     code = encode(layer, points)

@@ -151,7 +151,11 @@ def test_factors_without_an_axis_get_matrices(axes, x, angle) -> None:
             make_categories("digit", [0, 1]),
         )
     )
-    expected = {"x": x, "angle": angle, "digit": ()}
+    expected = {
+        "x": x,
+        "angle": angle,
+        "digit": (),
+    }
     assert parse_axes(axes, space) == expected
 
 

@@ -147,7 +147,10 @@ def test_a_moved_run_is_repaired_where_it_lies(run_copy, tmp_path) -> None:
 @pytest.mark.parametrize("member", ["config.json", "model.weights.h5", "x"])
 @pytest.mark.parametrize(
     "load",
-    [lambda file: load_run(file.parent), lambda file: open_model(file, [])],
+    [
+        lambda file: load_run(file.parent),
+        lambda file: open_model(file, []),
+    ],
 )
 def test_a_model_that_would_fill_the_memory(
     member, load, run_copy, monkeypatch
@@ -231,7 +234,12 @@ def test_files_that_do_not_fit_are_left_out(
     tmp_path, capsys, monkeypatch
 ) -> None:
     """A bomb, images of another number, an encrypted and a damaged file."""
-    sizes = [(2, 3, 4), (2, 400, 400), (5, 3, 4), (2, 3, 4)]
+    sizes = [
+        (2, 3, 4),
+        (2, 400, 400),
+        (5, 3, 4),
+        (2, 3, 4),
+    ]
     for epoch, size in enumerate(sizes, 1):
         images = np.zeros((*size, 1))
         write_outputs(tmp_path, epoch, GRID, images, np.zeros(2))

@@ -163,7 +163,10 @@ def test_the_pooled_output_of_an_encoder_is_its_embedding() -> None:
 
         def forward(self, images: Any) -> Any:
             hidden = self.body(images)
-            return {"pooler_output": self.pool(hidden), "states": (hidden,)}
+            return {
+                "pooler_output": self.pool(hidden),
+                "states": (hidden,),
+            }
 
     result = tfcomp.evaluate_encoder(Encoder(), TABLE, codes=False)
 

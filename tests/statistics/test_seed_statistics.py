@@ -36,7 +36,12 @@ def compute_student(values: list[float]) -> tuple[float, float]:
     """Student's interval, as SciPy has it."""
     mean = np.mean(values)
     error = stats.sem(values)
-    return stats.t.interval(0.95, df=len(values) - 1, loc=mean, scale=error)
+    return stats.t.interval(
+        0.95,
+        df=len(values) - 1,
+        loc=mean,
+        scale=error,
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +100,14 @@ def test_statistics_against_a_textbook() -> None:
     assert statistics.count == 3
 
 
-@pytest.mark.parametrize("values", [[], [None, None], [1.0, 2.0, None]])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [None, None],
+        [1.0, 2.0, None],
+    ],
+)
 def test_a_seed_without_its_number(values: list) -> None:
     # The mean over those that did not diverge would flatter.
     by_seed = dict(enumerate(values))
@@ -228,7 +240,14 @@ def test_differences_of_no_spread_have_no_test() -> None:
     "pairs, expected",
     [
         ("first", [[1, 2], [1, 3]]),
-        ("all", [[1, 2], [1, 3], [2, 3]]),
+        (
+            "all",
+            [
+                [1, 2],
+                [1, 3],
+                [2, 3],
+            ],
+        ),
     ],
 )
 def test_compared_settings(pairs: str, expected: list) -> None:

@@ -22,12 +22,27 @@ from tfcomp.tables.read import KEYS, Results, read_pack
 ROOT = Path(__file__).parents[2]
 HISTORY = "epoch,train/loss,ood/mse\n1,0.5,0.25\n2,0.125,\n"
 METRICS: dict[str, Any] = {
-    "id": {"mse": 0.1, "hit_rate": None, "mine": 3},
+    "id": {
+        "mse": 0.1,
+        "hit_rate": None,
+        "mine": 3,
+    },
     "ood": {"mse": 1 / 3, "relative_mse": 1e-300},
     "r2": {"ood": 0.25},
-    "layers": {"code": {"factorization": 1.0}, "image": {"factorization": 0.5}},
-    "train": {"seconds": 9, "attempts": [{"seed": 1}, {"seed": 7}]},
-    "own_measures": {"mine": {"label": "a count", "limits": [0, 9]}},
+    "layers": {
+        "code": {"factorization": 1.0},
+        "image": {"factorization": 0.5},
+    },
+    "train": {
+        "seconds": 9,
+        "attempts": [{"seed": 1}, {"seed": 7}],
+    },
+    "own_measures": {
+        "mine": {
+            "label": "a count",
+            "limits": [0, 9],
+        }
+    },
     "weights_hash": "ab12",
 }
 MEASURES: dict[str, Any] = {
@@ -39,7 +54,10 @@ MEASURES: dict[str, Any] = {
     "border_relative_mse": [0.5, 0.25],
     "multiple_peaks_by_height_ood": [0.1, 0.2],
     "axis_ratio": 2,
-    "start": {"factorization": [0.7, 0.6], "axis_ratio": 1.5},
+    "start": {
+        "factorization": [0.7, 0.6],
+        "axis_ratio": 1.5,
+    },
 }
 # As a person would list them.
 EXPECTED = [
@@ -139,7 +157,10 @@ def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
     sweep = tmp_path / "logs" / "sweep"
     # A shallow network first, whose stages are some of those of a deeper one.
     flags = ["--learning_rate=3e-4", "--log_dir=/home/me", "--flag_of_1999=no"]
-    depths = {2: ["code", "image"], 3: ["code", "s_0", "image"]}
+    depths = {
+        2: ["code", "image"],
+        3: ["code", "s_0", "image"],
+    }
     for depth, stages in depths.items():
         trial = sweep / "trials" / str(depth)
         folder = write_run(trial, f"--depth={depth}", *flags)

@@ -13,7 +13,12 @@ from tfcomp.config.errors import ConfigError, RunError
 def sweep(tmp_path: Path) -> Path:
     """Two depths with two seeds; the deeper network has one stage more."""
     folder = tmp_path / "s[1]"  # no pattern
-    trials = [(2, 0), (2, 1), (3, 0), (3, 1)]
+    trials = [
+        (2, 0),
+        (2, 1),
+        (3, 0),
+        (3, 1),
+    ]
     for number, (depth, seed) in enumerate(trials):
         run = folder / "trials" / str(number)
         write_run(run, f"--depth={depth}", f"--seed={seed}")
@@ -22,8 +27,16 @@ def sweep(tmp_path: Path) -> Path:
             stages.insert(1, "middle")
         layers = {}
         for place, stage in enumerate(stages):
-            layers[stage] = {"probe": place + number / 4, "seed": 9}
-        write_metrics(run, layers=layers, ood={"mse": number / 8}, measures={})
+            layers[stage] = {
+                "probe": place + number / 4,
+                "seed": 9,
+            }
+        write_metrics(
+            run,
+            layers=layers,
+            ood={"mse": number / 8},
+            measures={},
+        )
     return folder
 
 

@@ -39,7 +39,10 @@ RENDERING = (
 def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
     metrics = train_and_evaluate(config)
     model = keras.models.load_model(Path(config.run_dir) / "model.keras")
-    return model.get_weights(), {**metrics, "train": None}
+    return model.get_weights(), {
+        **metrics,
+        "train": None,
+    }
 
 
 @pytest.mark.slow

@@ -115,7 +115,12 @@ def test_scalars_are_curves_that_end_in_the_final_metrics(
 
 
 @pytest.mark.parametrize(
-    ("name", "epochs"), [("smoke", 30), ("donut", 50), ("low_rank", 1000)]
+    ("name", "epochs"),
+    [
+        ("smoke", 30),
+        ("donut", 50),
+        ("low_rank", 1000),
+    ],
 )
 def test_shipped_runs_are_scored_ten_to_thirty_times(
     name: str, epochs: int

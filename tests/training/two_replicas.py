@@ -84,7 +84,10 @@ def train_layer(scope: contextlib.AbstractContextManager) -> dict:
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     two = make_strategy(2)  # splits the CPU
-    arrays = {"losses": train_smoke(two), **train_layer(two.scope())}
+    arrays = {
+        "losses": train_smoke(two),
+        **train_layer(two.scope()),
+    }
     np.savez(folder / "2.npz", **arrays)
     one = make_strategy(1)
     arrays = {
