@@ -49,7 +49,7 @@ def read_slowly(logits: np.ndarray, x: float, y: float) -> float:
     return acting_layers.EMPTY + down @ (logits - acting_layers.EMPTY) @ right
 
 
-def test_interpolation(rng: np.random.Generator) -> None:
+def test_interpolation(rng) -> None:
     logits = rng.normal(size=(2, 5, 5)).astype(np.float32)
     x, y = rng.uniform(-1.6, 1.6, (2, 2, 40)).astype(np.float32)
 
@@ -143,7 +143,7 @@ def test_blur_keeps_the_sum_and_none_is_the_image() -> None:
 
 
 @pytest.mark.parametrize("term", ["x", "angle", "template"])
-def test_shrinking_is_the_proximal_step(term: str) -> None:
+def test_shrinking_is_the_proximal_step(term) -> None:
     factors = [["a", 3, "ordered"], ["b", 2, "categorical"]]
     layer = FactorTransforms(
         factors,
@@ -170,10 +170,7 @@ def test_shrinking_is_the_proximal_step(term: str) -> None:
 
 
 @pytest.mark.parametrize("price", [0.01, 1000.0])
-def test_the_shortest_description_is_chosen(
-    price: float,
-    rng: np.random.Generator,
-) -> None:
+def test_the_shortest_description_is_chosen(price, rng) -> None:
     model, _, _ = make(f"--channel_price={price}", "--candidates=8")
     layer = model.get_layer("acts_0")
     used = np.zeros(8)
@@ -242,12 +239,12 @@ def save_gray(path: Path) -> list[str]:
     return ["--dataset=table", f"--data={path}", "--region=x:#1,y:#1"]
 
 
-def test_white_on_gray_is_learned(tmp_path: Path) -> None:
+def test_white_on_gray_is_learned(tmp_path) -> None:
     model, _, dataset = make(*save_gray(tmp_path / "gray.npz"))
     assert np.ptp(model(dataset.splits.grid)) > 0.1
 
 
-def test_held_out_images_have_no_say(tmp_path: Path) -> None:
+def test_held_out_images_have_no_say(tmp_path) -> None:
     path = tmp_path / "gray.npz"
     flags = save_gray(path)
     model, _, _ = make(*flags)
@@ -273,7 +270,7 @@ def test_held_out_images_have_no_say(tmp_path: Path) -> None:
     ],
     ids=["hue", "composed", "dark bumps"],
 )
-def test_all_kinds_of_data(flags: str, tmp_path: Path) -> None:
+def test_all_kinds_of_data(flags, tmp_path) -> None:
     model, config, dataset = make(*flags.split())
     compile_model(model, config.training, 2)
     model.run_eagerly = True  # a graph takes seconds
@@ -317,7 +314,7 @@ def test_all_kinds_of_data(flags: str, tmp_path: Path) -> None:
         "--num_replicas=2",
     ],
 )
-def test_rules(flag: str) -> None:
+def test_rules(flag) -> None:
     flags = ["--flagfile=acting.flags", flag]
     with pytest.raises(ConfigError, match=flag.partition("=")[0]):
         check_config(parse_config(flags))
@@ -325,7 +322,7 @@ def test_rules(flag: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_hue_without_color_is_not_fitted(tmp_path: Path) -> None:
+def test_a_hue_without_color_is_not_fitted(tmp_path) -> None:
     """Four hues would turn the square to no effect, as they start."""
     flags = [
         "--flagfile=acting.flags",

@@ -44,10 +44,7 @@ def save_and_read(
     return make_data(line, f"--data={path}", *flags)
 
 
-def test_the_background_depends_on_the_training_images(
-    tmp_path: Path,
-    rng: np.random.Generator,
-) -> None:
+def test_the_background_depends_on_the_training_images(tmp_path, rng) -> None:
     path = tmp_path / "noise.npz"
     images = rng.random((12, 8, 8))
     backgrounds = set()
@@ -58,10 +55,7 @@ def test_the_background_depends_on_the_training_images(
     assert len(backgrounds) == 2
 
 
-def test_objects_at_random_places_leave_the_background(
-    tmp_path: Path,
-    rng: np.random.Generator,
-) -> None:
+def test_objects_at_random_places_leave_the_background(tmp_path, rng) -> None:
     images = np.full((6 * 40, 8, 8), 0.25, np.float32)
     for image in images:
         row, column = rng.integers(0, 5, 2)
@@ -122,10 +116,7 @@ def test_a_moment_starts_at_the_factors_that_it_needs() -> None:
         (0.1, True),
     ],
 )
-def test_what_is_far_below_the_floor_needs_no_factor(
-    size: float,
-    is_used: bool,
-) -> None:
+def test_what_is_far_below_the_floor_needs_no_factor(size, is_used) -> None:
     start = fit(ALL, OF_B + size * ALL[:, 0])
     assert start.moves[:3].any() == is_used
 
@@ -141,10 +132,7 @@ def test_one_image_of_a_value_is_enough() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 8, 16])
-def test_candidates_differ_in_how_they_turn(
-    count: int,
-    rng: np.random.Generator,
-) -> None:
+def test_candidates_differ_in_how_they_turn(count, rng) -> None:
     _, moves = sample_poses("angle", 1, FACTORS, count, None, rng)
 
     turns = moves[:, 7:, 0]

@@ -26,7 +26,7 @@ NORB_NAMES = ("category", "instance", "elevation", "azimuth", "lighting")
 MAGIC = {"uint8": 0x1E3D4C55, "int32": 0x1E3D4C54}
 
 
-def test_cars3d(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_cars3d(tmp_path, rng) -> None:
     cars = rng.integers(0, 256, (2, 3, 4, 3, 5, 4), np.uint8)
     for number, car in enumerate(cars):
         scipy.io.savemat(tmp_path / f"car_{number}.mat", {"im": car})
@@ -61,12 +61,7 @@ def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
         (5 << 20, (4, 4, 3, 2, 2)),
     ],
 )
-def test_car_above_the_limit(
-    size: int,
-    shape: tuple[int, ...],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_car_above_the_limit(size, shape, tmp_path, monkeypatch) -> None:
     """A packed file has a limit, whatever its header says."""
     monkeypatch.setattr(published_readers, "CAR_BYTES", 4 << 20)
     write_bomb(tmp_path / "a.mat", size, shape)
@@ -111,7 +106,7 @@ def write_norb(folder: Path, part: str, instances: list[int]) -> np.ndarray:
     return images[:, 0]
 
 
-def test_small_norb(tmp_path: Path) -> None:
+def test_small_norb(tmp_path) -> None:
     first = write_norb(tmp_path, "training", [4, 6])
     second = write_norb(tmp_path, "testing", [0, 1, 3])
 
@@ -131,7 +126,7 @@ def test_small_norb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["absent", "short", "another", "rows"])
-def test_damaged_norb(damage: str, tmp_path: Path) -> None:
+def test_damaged_norb(damage, tmp_path) -> None:
     write_norb(tmp_path, "training", [4, 6])
     path = tmp_path / "smallnorb-training-info.mat"
     content = path.read_bytes()
@@ -149,7 +144,7 @@ def test_damaged_norb(damage: str, tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_complex_mpi3d(tmp_path: Path) -> None:
+def test_complex_mpi3d(tmp_path) -> None:
     images = np.zeros((460_800, 1, 1, 3), np.uint8)
     images[-1] = 255
     np.savez(tmp_path / "mpi3d.npz", images=images)
@@ -162,10 +157,7 @@ def test_complex_mpi3d(tmp_path: Path) -> None:
     assert not table.space["shape"].names
 
 
-def test_a_reader_must_return_a_table(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_reader_must_return_a_table(tmp_path, monkeypatch) -> None:
     registry = Registry("data")
     registry.register(".none", lambda path: None)
     monkeypatch.setattr(tables, "READERS", registry)
@@ -189,7 +181,7 @@ def store(name: str, folder: Path, features: dict, columns: dict) -> None:
     )
 
 
-def test_small_norb_of_tfds(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_small_norb_of_tfds(tmp_path, rng) -> None:
     """Its instances are a factor although their name has no `label_`."""
     rows = list_norb([4, 6])
     rows[:, 3] //= 2  # TFDS numbers the azimuths
@@ -215,7 +207,7 @@ def test_small_norb_of_tfds(tmp_path: Path, rng: np.random.Generator) -> None:
     assert_array_equal(read_pixels(table), images)
 
 
-def test_labels_and_values(tmp_path: Path, rng: np.random.Generator) -> None:
+def test_labels_and_values(tmp_path, rng) -> None:
     order = rng.permutation(24)
     features = {"image": tfds.features.Image(shape=(5, 6, 1))}
     columns = {"image": IMAGES[order, ..., None]}
@@ -260,11 +252,7 @@ NESTED = {"featuresDict": {"features": {"image": {"pythonClassName": EVIL}}}}
         {"pythonClassName": GOOD, "jsonFeature": {"json": f"[{INNER}]"}},
     ],
 )
-def test_a_dataset_of_others_runs_no_code(
-    features: dict,
-    tmp_path: Path,
-    evil: Path,
-) -> None:
+def test_a_dataset_of_others_runs_no_code(features, tmp_path, evil) -> None:
     folder = tmp_path / "ex" / "1.0.0"
     folder.mkdir(parents=True)
     (folder / "features.json").write_text(json.dumps(features))

@@ -28,7 +28,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_nearest_shape(case: str) -> None:
+def test_the_nearest_shape(case) -> None:
     image, shape = CASES[case]
 
     (nearest,) = find_nearest_shapes(image[None], POSITION, SIGMA)

@@ -1,7 +1,6 @@
 """Planted decoders, inverted: what is found must be what was planted."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -154,7 +153,7 @@ def test_positions_between_those_of_the_grid(displaced, is_found) -> None:
     assert error["y"] == approx(0, abs=0.01)
 
 
-def test_a_saved_model_has_the_same_answers(tmp_path: Path) -> None:
+def test_a_saved_model_has_the_same_answers(tmp_path) -> None:
     folder = tmp_path / "saved"
     decoder = make_decoder(displaced=0.3)
     decoder.export(folder, verbose=False)
@@ -345,10 +344,7 @@ def test_a_reader_of_id_images_has_not_seen_the_others() -> None:
     assert reader["ood", "x"] == 0
 
 
-def test_the_section_and_its_files(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+def test_the_section_and_its_files(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(
         inversion_section, "train_id_reader", lambda _: Zeros(TABLE)
     )

@@ -237,7 +237,7 @@ UNIT_SHAPES = {
 
 @pytest.mark.parametrize("case", UNIT_SHAPES)
 @pytest.mark.parametrize("scale", [3.0, -3.0])
-def test_shapes_of_units(case: str, scale: float) -> None:
+def test_shapes_of_units(case, scale) -> None:
     unit, shape = UNIT_SHAPES[case]
 
     tuning = compute_tuning(to_activations(scale * unit), (28, 28))
@@ -259,7 +259,7 @@ def test_live_units_count_the_same_whatever_their_variance() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
-def test_dead_and_diverged_stages_have_no_shapes(value: float) -> None:
+def test_dead_and_diverged_stages_have_no_shapes(value) -> None:
     constant = np.full((30, 4), value)
     tuning = compute_tuning(constant, X.shape)
 

@@ -79,7 +79,7 @@ def test_flags_of_another_version(flag, run_copy) -> None:
     ],
 )
 def test_a_model_that_does_not_belong_to_the_scores(
-    change: Callable, word: str, run_copy
+    change, word, run_copy
 ) -> None:
     """The report had other errors than metrics.json, and NaN was exported."""
     file = run_copy / "model.keras"

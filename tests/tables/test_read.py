@@ -113,7 +113,7 @@ def write_metrics(run: Path, **changes: Any) -> None:
     (run / "metrics.json").write_text(json.dumps(content))
 
 
-def test_every_number_of_a_run(tmp_path: Path) -> None:
+def test_every_number_of_a_run(tmp_path) -> None:
     folder = write_run(tmp_path / "r", "--seed=105", "--depth=3")
 
     runs, numbers = tfcomp.read_runs(tmp_path)
@@ -135,7 +135,7 @@ def test_every_number_of_a_run(tmp_path: Path) -> None:
     assert run | expected == run
 
 
-def test_epochs_are_those_of_the_history(tmp_path: Path) -> None:
+def test_epochs_are_those_of_the_history(tmp_path) -> None:
     folder = write_run(tmp_path / "r")
     (folder / "history.csv").write_text(HISTORY)
 
@@ -153,7 +153,7 @@ def sort_numbers(results: Results) -> pd.Series:
     return numbers["value"].sort_index()
 
 
-def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
+def test_a_packed_study_has_the_same_numbers(tmp_path) -> None:
     sweep = tmp_path / "logs" / "sweep"
     # A shallow network first, whose stages are some of those of a deeper one.
     flags = ["--learning_rate=3e-4", "--log_dir=/home/me", "--flag_of_1999=no"]
@@ -188,7 +188,7 @@ def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
     )
 
 
-def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
+def test_a_flag_of_a_later_version_changes_no_hash(tmp_path) -> None:
     """An old table has no such column, and its runs are the same ones."""
     folder = write_run(tmp_path / "r", "--depth=3", "--rank=16")
     table = read_results([str(folder)])
@@ -201,7 +201,7 @@ def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
     assert run.row["noise"] == 0.0
 
 
-def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path: Path) -> None:
+def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path) -> None:
     """Runs without it are packed beside runs that have it."""
     write_run(tmp_path / "old", "--seed=1", "--flag_of_1999=no")
     write_run(tmp_path / "new", "--seed=2")
@@ -220,7 +220,7 @@ def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path: Path) -> None:
     assert again == (path, False)
 
 
-def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
+def test_a_retired_flag_tells_no_runs_apart(tmp_path) -> None:
     write_run(tmp_path / "old", "--seed=1", "--orthogonal=False")
     write_run(tmp_path / "new", "--seed=2")
     table = read_results([str(tmp_path)])
@@ -231,7 +231,7 @@ def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
     assert flags.nunique().max() == 1
 
 
-def test_repeats_are_left_out(tmp_path: Path) -> None:
+def test_repeats_are_left_out(tmp_path) -> None:
     for number in range(3):
         folder = write_run(tmp_path / f"r{number}", "--seed=2")
         start = 1000 - number
@@ -258,17 +258,14 @@ def test_repeats_are_left_out(tmp_path: Path) -> None:
         lzma.compress(b'name,seed\n"x,1\n'),
     ],
 )
-def test_damaged_packs_are_one_line(tmp_path: Path, content: bytes) -> None:
+def test_damaged_packs_are_one_line(tmp_path, content) -> None:
     (tmp_path / "x.csv.xz").write_bytes(content)
     with pytest.raises(DamagedFileError, match="x.csv.xz") as caught:
         tfcomp.read_runs(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_fills_the_memory(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_that_fills_the_memory(tmp_path, monkeypatch) -> None:
     """92 kB can unpack to 600 MB."""
     monkeypatch.setattr(files, "MAX_UNPACKED", 2**20)
     path = tmp_path / "bomb.csv.xz"
@@ -296,7 +293,7 @@ Read = Callable[[], list[str]]
 
 
 @pytest.fixture
-def read_expected(tmp_path: Path, capsys: pytest.CaptureFixture) -> Read:
+def read_expected(tmp_path, capsys) -> Read:
     """Reads `logs` in three ways; checks numbers, returns what is left out."""
     logs = tmp_path / "logs"
     output = tmp_path / "out"
@@ -328,9 +325,7 @@ def read_expected(tmp_path: Path, capsys: pytest.CaptureFixture) -> Read:
     ],
 )
 def test_a_damaged_history_loses_no_run(
-    content: str,
-    tmp_path: Path,
-    read_expected: Read,
+    content, tmp_path, read_expected
 ) -> None:
     """The scores at the end stay, and what is missing is said."""
     folder = write_run(tmp_path / "logs" / "r", "--seed=1")
@@ -353,10 +348,7 @@ def test_a_damaged_history_loses_no_run(
     ],
 )
 def test_a_number_that_is_text_is_said(
-    change: dict,
-    place: str,
-    tmp_path: Path,
-    read_expected: Read,
+    change, place, tmp_path, read_expected
 ) -> None:
     write_run(tmp_path / "logs" / "a", "--seed=1")
     damaged = write_run(tmp_path / "logs" / "b", "--seed=2")

@@ -194,12 +194,7 @@ def test_products_look_up_what_take_does() -> None:
     ],
 )
 def test_when_steps_are_compiled(
-    choice,
-    gpus,
-    memory,
-    replicas,
-    expected,
-    monkeypatch,
+    choice, gpus, memory, replicas, expected, monkeypatch
 ) -> None:
     """On one GPU, if the table fits; on request; never with replicas."""
     devices = ["GPU"] * gpus
