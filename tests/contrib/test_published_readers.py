@@ -11,6 +11,7 @@ import pytest
 import scipy.io
 import tensorflow as tf
 import tensorflow_datasets as tfds
+from numpy import ndarray as Array
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.datasets.own_tables import CLASSES, IMAGES, NAMES, SIZES, load
@@ -35,8 +36,8 @@ def test_cars3d(tmp_path, rng) -> None:
 
     assert table.space.names == ("elevation", "azimuth", "type")
     stacked = cars.transpose(5, 4, 0, 1, 2, 3)  # as the field has it
-    expected = stacked.reshape(-1, 3, 4, 3) / 255
-    assert_allclose(table.draw(table.space.grid()), expected)
+    expected = stacked.reshape(-1, 3, 4, 3)
+    assert_array_equal(read_pixels(table), expected)
 
 
 def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
@@ -47,11 +48,13 @@ def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
     array += bytes(-len(array) % 8)
     array += struct.pack("<HH4s", 1, 2, b"im")
     array += struct.pack("<II", 2, size)
-    variable = struct.pack("<II", 14, len(array) + size) + array
+    variable = struct.pack("<II", 14, len(array) + size)
+    packed = zlib.compress(variable + array + bytes(size))
 
-    packed = zlib.compress(variable + bytes(size))
-    head = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack("<H2s", 256, b"IM")
-    path.write_bytes(head + struct.pack("<II", 15, len(packed)) + packed)
+    content = b"MATLAB 5.0 MAT-file".ljust(124)
+    content += struct.pack("<H2s", 256, b"IM")
+    content += struct.pack("<II", 15, len(packed))
+    path.write_bytes(content + packed)
 
 
 @pytest.mark.parametrize(
@@ -69,31 +72,39 @@ def test_car_above_the_limit(size, shape, tmp_path, monkeypatch) -> None:
         load(tmp_path)
 
 
-def write_matrix(path: Path, matrix: np.ndarray) -> None:
+def write_matrix(path: Path, matrix: Array) -> None:
     """Writes NORB's format: type, number of dimensions, three sizes or more."""
-    padding = [1] * (3 - matrix.ndim)
-    sizes = [*matrix.shape, *padding]
-    head = [MAGIC[matrix.dtype.name], matrix.ndim, *sizes]
-    content = np.array(head, "<i4").tobytes()
-    path.write_bytes(content + matrix.tobytes())
+    sizes = [*matrix.shape]
+    while len(sizes) < 3:
+        sizes.append(1)
+    magic = MAGIC[matrix.dtype.name]
+    head = np.array([magic, matrix.ndim, *sizes], "<i4")
+    path.write_bytes(head.tobytes() + matrix.tobytes())
 
 
-def read_pixels(table: FactorTable) -> np.ndarray:
+def read_pixels(table: FactorTable) -> Array:
     """The pixels of all images from 0 to 255, in the order of the grid."""
     return np.round(255 * table.draw(table.points))
 
 
-def list_norb(instances: list[int]) -> np.ndarray:
+def list_norb(instances: list[int]) -> Array:
     """All categories, and two values of the factors but the instance."""
-    values = (range(5), instances, (0, 8), (0, 34), (1, 5))
-    return np.array([*itertools.product(*values)], "<i4")
+    rows = itertools.product(
+        range(5),
+        instances,
+        (0, 8),
+        (0, 34),
+        (1, 5),
+    )
+    return np.array(list(rows), "<i4")
 
 
-def write_norb(folder: Path, part: str, instances: list[int]) -> np.ndarray:
+def write_norb(folder: Path, part: str, instances: list[int]) -> Array:
     """Writes a part in random order; returns its images in order."""
     rows = list_norb(instances)
     rng = np.random.default_rng(len(instances))
-    images = rng.integers(0, 256, (len(rows), 2, 4, 4), np.uint8)
+    size = (len(rows), 2, 4, 4)
+    images = rng.integers(0, 256, size, np.uint8)
     order = rng.permutation(len(rows))
     matrices = {
         "cat": rows[:, 0],
@@ -222,7 +233,8 @@ def test_labels_and_values(tmp_path, rng) -> None:
     dataset = load("tfds:mine", f"--data_dir={tmp_path}")
 
     assert dataset.space.names == tuple(sorted(NAMES))
-    assert dataset.space["x"].values().tolist() == [0, 2, 4, 6]
+    values = dataset.space["x"].values()
+    assert_array_equal(values, [0, 2, 4, 6])
     images = dataset.render(dataset.space.grid())
     assert_allclose(images, IMAGES[..., None] / 255)
 
