@@ -105,7 +105,7 @@ def test_epochs_of_one_call_give_the_same_bits(
     fit, tmp_path, monkeypatch
 ) -> None:
     """Two epochs a call or one, also when killed between and resumed."""
-    flags = (*MLP, "--compiled=always")
+    flags = (*MLP, "--epochs=4", "--compiled=always")
     mlp = MODELS.get("mlp")
 
     def build(*of_run: Any) -> keras.Model:
