@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy import ndarray as Array
 from numpy.testing import assert_allclose
 
 from tests.datasets.own_tables import make_data
@@ -15,14 +16,18 @@ from tfcomp.contrib.acting.first_poses import (
 )
 from tfcomp.datasets import Dataset
 
-FACTORS = [["a", 3, "ordered"], ["b", 4, "ordered"], ["turn", 4, "periodic"]]
+FACTORS = [
+    ["a", 3, "ordered"],
+    ["b", 4, "ordered"],
+    ["turn", 4, "periodic"],
+]
 # Four units of the second factor, after three of the first.
 POSES = np.array([-0.5, 0.1, 0.7, 0.9])
 
 
 def save_and_read(
     path: Path,
-    images: np.ndarray,
+    images: Array,
     shape: tuple[int, int],
     *flags: str,
 ) -> Dataset:
@@ -30,15 +35,17 @@ def save_and_read(
     classes = np.argwhere(np.ones(shape))
     copies = len(images) // len(classes)
     classes = np.repeat(classes, copies, axis=0)
-    np.savez(path, images=images, classes=classes, names=["a", "b"])
+    np.savez(
+        path,
+        images=images,
+        classes=classes,
+        names=["a", "b"],
+    )
     line = "--dataset=table --region=a:#2,b:#1"
     return make_data(line, f"--data={path}", *flags)
 
 
-def test_the_background_depends_on_the_training_images(
-    tmp_path: Path,
-    rng: np.random.Generator,
-) -> None:
+def test_the_background_depends_on_the_training_images(tmp_path, rng) -> None:
     path = tmp_path / "noise.npz"
     images = rng.random((12, 8, 8))
     backgrounds = set()
@@ -49,10 +56,7 @@ def test_the_background_depends_on_the_training_images(
     assert len(backgrounds) == 2
 
 
-def test_objects_at_random_places_leave_the_background(
-    tmp_path: Path,
-    rng: np.random.Generator,
-) -> None:
+def test_objects_at_random_places_leave_the_background(tmp_path, rng) -> None:
     images = np.full((6 * 40, 8, 8), 0.25, np.float32)
     for image in images:
         row, column = rng.integers(0, 5, 2)
@@ -61,11 +65,12 @@ def test_objects_at_random_places_leave_the_background(
     assert find_background(dataset).tolist() == [0.25]
 
 
-def render_disc(x: float, y: float, radius: float) -> np.ndarray:
+def render_disc(x: float, y: float, radius: float) -> Array:
     """A dark disc on 20 rows and 30 columns, [20, 30, 1]."""
-    rows, columns = np.mgrid[:20, :30]
-    distance = np.hypot(columns + 0.5 - x, rows + 0.5 - y)
-    return 1 - np.clip(radius + 0.5 - distance, 0, 1)[..., None]
+    rows, columns = np.indices((20, 30)) + 0.5
+    distance = np.hypot(columns - x, rows - y)
+    image = np.clip(distance - radius + 0.5, 0, 1)
+    return image[..., None]
 
 
 def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
@@ -83,11 +88,10 @@ def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
     assert_allclose(radii, [4, 2], rtol=0.03)
 
 
-def fit(index: np.ndarray, moment: np.ndarray) -> first_poses.Start:
+def fit(index: Array, moment: Array) -> first_poses.Start:
     """The start of a moment of images with classes [n, 3]."""
-    codes = []
-    for (_, size, _), column in zip(FACTORS, index.T, strict=True):
-        codes.append(np.eye(size)[column])
+    a, b, turn = index.T
+    codes = [np.eye(3)[a], np.eye(4)[b], np.eye(4)[turn]]
     return fit_moment(codes, moment)
 
 
@@ -113,17 +117,14 @@ def test_a_moment_starts_at_the_factors_that_it_needs() -> None:
         (0.1, True),
     ],
 )
-def test_what_is_far_below_the_floor_needs_no_factor(
-    size: float,
-    is_used: bool,
-) -> None:
+def test_what_is_far_below_the_floor_needs_no_factor(size, is_used) -> None:
     start = fit(ALL, OF_B + size * ALL[:, 0])
     assert start.moves[:3].any() == is_used
 
 
 def test_one_image_of_a_value_is_enough() -> None:
     is_frequent = ALL[:, 1] < 3
-    index = np.append(ALL[is_frequent], [[0, 3, 0]], axis=0)
+    index = np.vstack([ALL[is_frequent], [0, 3, 0]])
 
     start = fit(index, POSES[index[:, 1]])
 
@@ -132,15 +133,13 @@ def test_one_image_of_a_value_is_enough() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 8, 16])
-def test_candidates_differ_in_how_they_turn(
-    count: int,
-    rng: np.random.Generator,
-) -> None:
+def test_candidates_differ_in_how_they_turn(count, rng) -> None:
     _, moves = sample_poses("angle", 1, FACTORS, count, None, rng)
 
     turns = moves[:, 7:, 0]
-    steps = np.diff(turns, axis=1).mean(axis=1)
-    is_turn = np.abs(steps) > np.pi / 4
+    steps = np.diff(turns).mean(axis=1)
+    num_left = np.sum(steps < -np.pi / 4)
+    num_right = np.sum(steps > np.pi / 4)
     assert moves.shape == (count, 11, 1)
-    assert count / 2 <= is_turn.sum() < count
-    assert abs(np.sign(steps[is_turn]).sum()) <= 1
+    assert count / 2 <= num_left + num_right < count
+    assert abs(num_left - num_right) <= 1

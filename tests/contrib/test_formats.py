@@ -16,14 +16,13 @@ from numpy.testing import assert_allclose
 from tfcomp import export
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import Registry
-from tfcomp.config.run_config import RunConfig
 from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.training import formats
 from tfcomp.training.formats import FORMATS, write_format
 
 
 @pytest.fixture(scope="module")
-def run(smoke_run: RunConfig) -> LoadedRun:
+def run(smoke_run) -> LoadedRun:
     return load_run(smoke_run.run_dir)
 
 
@@ -38,7 +37,7 @@ def list_writable() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
+def exports(smoke_run, tmp_path_factory) -> Path:
     """The folder that the command writes, of all formats with packages."""
     folder = tmp_path_factory.mktemp("exports")
     names = ",".join(list_writable())
@@ -51,11 +50,7 @@ def exports(smoke_run: RunConfig, tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("name", FORMATS.names())
 def test_runtimes_draw_as_the_network(
-    run: LoadedRun,
-    exports: Path,
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
-    rng: np.random.Generator,
+    run, exports, name, monkeypatch, rng
 ) -> None:
     """By the code of the card, for batches of several sizes."""
     if name not in list_writable():
@@ -71,8 +66,7 @@ def test_runtimes_draw_as_the_network(
 
 
 def test_a_renamed_run_replaces_no_export_of_another(
-    smoke_run: RunConfig,
-    tmp_path: Path,
+    smoke_run, tmp_path
 ) -> None:
     output = tmp_path / "out"
     for name in ("old", "new"):
@@ -82,28 +76,31 @@ def test_a_renamed_run_replaces_no_export_of_another(
     assert sorted(os.listdir(output)) == ["new", "old"]
 
 
-def test_the_card_calls_all_formats_in_the_folder(exports: Path) -> None:
+def test_the_card_calls_all_formats_in_the_folder(exports) -> None:
     card = (exports / "README.md").read_text()
     for name in list_writable():
         assert FORMATS.get(name).load().call in card
 
 
-def test_a_format_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_format_without_its_package(monkeypatch) -> None:
     monkeypatch.setattr(formats, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="pip install ai-edge-litert"):
         formats.check_formats(["keras", "litert"])
 
 
-@pytest.mark.parametrize("names", [["onx"], []])
-def test_unknown_formats(names: list[str]) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["onx"],
+        [],
+    ],
+)
+def test_unknown_formats(names) -> None:
     with pytest.raises(ConfigError, match="--format"):
         formats.check_formats(names)
 
 
-def test_pytorch_differentiates_its_program(
-    run: LoadedRun,
-    exports: Path,
-) -> None:
+def test_pytorch_differentiates_its_program(run, exports) -> None:
     """By the function of the page; the SavedModel has the same geometry."""
     torch = pytest.importorskip("torch")
     program = torch.export.load(exports / "torch" / "model.pt2").module()
@@ -122,9 +119,7 @@ def test_pytorch_differentiates_its_program(
 
 
 def test_an_error_of_a_converter_is_one_line(
-    run: LoadedRun,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run, tmp_path, monkeypatch
 ) -> None:
     fail = Mock(side_effect=NameError("two\nlines"))
     monkeypatch.setattr(keras.Model, "export", fail)
@@ -132,11 +127,7 @@ def test_an_error_of_a_converter_is_one_line(
         write_format(run, "onnx", tmp_path)
 
 
-def test_a_format_of_a_plugin(
-    run: LoadedRun,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_format_of_a_plugin(run, tmp_path, monkeypatch) -> None:
     registry = Registry("format")
     own = formats.Format(
         write=lambda run, path: path.write_text(run.config.run_name),

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy import ndarray as Array
 
+from tests.metrics.planted import add_nearest
 from tfcomp.config.run_flags import parse_config
 from tfcomp.metrics.interpolation import interpolate_edges
 from tfcomp.metrics.references import compute_border_distance
@@ -27,39 +29,31 @@ def get_sign(dataset) -> float:
     return 1.0
 
 
-def render_truth(dataset) -> np.ndarray:
+def render_truth(dataset) -> Array:
     truth = dataset.render_array(dataset.splits.grid)
     return get_sign(dataset) * (truth - dataset.ground)
 
 
-def plant_two_memories(dataset) -> np.ndarray:
+def plant_two_memories(dataset) -> Array:
     """True ID images; OOD, the nearest sharing x plus the nearest sharing y."""
-    images = render_truth(dataset)
-    known = images.copy()
     splits = dataset.splits
-    for i in np.flatnonzero(splits.is_ood):
-        offsets = np.abs(splits.grid - splits.grid[i])
-        distance = offsets.sum(axis=1, keepdims=True)
-        shares = (offsets == 0) & splits.is_id[:, None]
-        nearest = np.where(shares, distance, np.inf).argmin(axis=0)
-        images[i] = known[nearest].sum(axis=0)  # one for x and one for y
-    return images
+    return add_nearest(render_truth(dataset), splits.grid, splits.is_ood)
 
 
-def plant_fading(dataset) -> np.ndarray:
+def plant_fading(dataset) -> Array:
     distance = compute_border_distance(dataset.splits.is_ood, dataset.space)
     weight = 1 - distance / (distance.max() + 1)
     return render_truth(dataset) * weight[:, None, None, None]
 
 
-def plant_interpolated(dataset) -> np.ndarray:
+def plant_interpolated(dataset) -> Array:
     """In the gap, the linear interpolation of the images at its edges."""
     (factor,) = dataset.space
     truth = render_truth(dataset)
     return interpolate_edges(truth, dataset.splits.is_ood, factor.cycle)
 
 
-def plant_blank(dataset) -> np.ndarray:
+def plant_blank(dataset) -> Array:
     return np.zeros_like(render_truth(dataset))
 
 
@@ -73,19 +67,18 @@ PLANTED = {
 }
 
 
-def look_up(dataset, images: np.ndarray) -> Callable:
+def look_up(dataset, images: Array) -> Callable:
     """Makes a function to the image of the nearest grid point."""
-    import keras
+    import tensorflow as tf
 
-    strides = np.cumprod([1, *dataset.space.shape[:0:-1]])[::-1]
     low = [factor.low for factor in dataset.space]
     step = [factor.step for factor in dataset.space]
+    shape = (*dataset.space.shape, *dataset.image_shape)
+    table = tf.constant(images.reshape(shape), tf.float32)
 
     def call(factors):
-        index = keras.ops.round((factors - low) / step)
-        places = keras.ops.sum(index * strides.astype("f4"), axis=1)
-        rows = keras.ops.cast(places, "int32")
-        return keras.ops.take(images.astype("f4"), rows, axis=0)
+        index = tf.round((factors - low) / step)
+        return tf.gather_nd(table, tf.cast(index, tf.int32))
 
     return call
 
@@ -111,10 +104,11 @@ def make_study() -> Callable:
         dataset = make_dataset(config)
         images = dataset.ground + get_sign(dataset) * plant(dataset)
 
-        factors = keras.Input((len(dataset.space),), name="factors")
-        table = keras.layers.Lambda(look_up(dataset, images), name="image")
-        outputs = [table(factors)]
-        for name, function in stages.items():
+        num_factors = len(dataset.space)
+        factors = keras.Input((num_factors,), name="factors")
+        functions = {"image": look_up(dataset, images), **stages}
+        outputs = []
+        for name, function in functions.items():
             stage = keras.layers.Lambda(function, name=name)
             outputs.append(stage(factors))
         # The stages hang on the image, or they would be no part of the model.

@@ -9,10 +9,11 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 from pytest import approx
 
+from tests.metrics.planted import make_noise
 from tfcomp.metrics import interaction
 
-POINTS = np.random.default_rng(3).uniform(0.3, 1.2, size=(6, 2))
-THREE = np.random.default_rng(4).normal(size=(7, 3))
+POINTS = np.random.default_rng(3).uniform(0.3, 1.2, (6, 2))
+THREE = make_noise(7, 3, seed=4)
 RADIUS = 2.5
 
 
@@ -46,10 +47,10 @@ def sphere(f: tf.Tensor) -> tf.Tensor:
 def bent(f: tf.Tensor) -> tf.Tensor:
     """The sphere in skew coordinates, turned into 40 units."""
     u, v = tf.unstack(f, axis=1)
-    skew = stack(u + 0.2 * v**2, v + 0.3 * u)
-    random = np.random.default_rng(0).normal(size=(40, 3))
-    axes, _ = np.linalg.qr(random)
-    return sphere(skew) @ tf.constant(axes.T, tf.float32)
+    right = u + 0.2 * v**2
+    up = v + 0.3 * u
+    axes, _ = np.linalg.qr(make_noise(40, 3))
+    return sphere(stack(right, up)) @ np.float32(axes.T)
 
 
 def saddle(f: tf.Tensor) -> tf.Tensor:
@@ -66,7 +67,13 @@ SQUARES = np.sum(POINTS**2, axis=1)
 SADDLE = -1 / (1 + SQUARES) ** 2
 
 
-@pytest.mark.parametrize("ranges", [(1, 1), (3, 0.5)])
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        (1, 1),
+        (3, 0.5),
+    ],
+)
 @pytest.mark.parametrize(
     "surface, curvature",
     [
@@ -81,20 +88,25 @@ def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
         """The surface, where x moves nothing up to 0.7."""
         return surface(tf.maximum(f, [0.7, 0.0]))
 
-    estimate, area = measure(surface, ranges=ranges).curvature()
-    summary = measure(stand_still, ranges=ranges).summarize()
+    jet = measure(surface, ranges=ranges)
+    still = measure(stand_still, ranges=ranges)
 
+    estimate, area = jet.curvature()
     expected = np.broadcast_to(curvature, estimate.shape)
     assert_allclose(estimate, expected, atol=1e-4)
     # Where a factor moves nothing, nothing is added to the integral.
     moves = POINTS[:, 0] > 0.7
     total = np.mean(estimate * area * moves)
+    summary = still.summarize()
     assert summary["total_curvature"] == approx(total, abs=1e-4)
 
 
 @pytest.mark.parametrize(
     "line",
-    [lambda f: f @ tf.ones((2, 3)), lambda f: f * [1.0, 0.0]],
+    [
+        lambda f: f @ tf.ones((2, 3)),
+        lambda f: f * [1.0, 0.0],
+    ],
 )
 def test_a_line_has_no_curvature(line) -> None:
     jet = measure(line)
@@ -106,7 +118,8 @@ def test_a_line_has_no_curvature(line) -> None:
 
 
 def test_one_factor_has_no_interaction() -> None:
-    summary = measure(tf.sin, POINTS[:, :1]).summarize()
+    points = POINTS[:, :1]
+    summary = measure(tf.sin, points).summarize()
     assert set(summary.values()) == {0}
 
 
@@ -131,7 +144,8 @@ def test_products_equal_the_slow_definition() -> None:
             outputs = model(factors)
         slopes = inner.batch_jacobian(outputs, factors)  # [n, units, F]
     bends = outer.batch_jacobian(slopes, factors).numpy()
-    rows, columns = np.transpose(interaction.list_pairs(3))
+    pairs = np.array(interaction.list_pairs(3))
+    rows, columns = pairs.T
     first = slopes.numpy()
     second = bends[..., rows, columns]  # [n, units, pairs]
 
@@ -156,13 +170,13 @@ def additive(f: tf.Tensor) -> tf.Tensor:
 
 def kinked(f: tf.Tensor) -> tf.Tensor:
     """All of its interactions are in the kinks."""
-    weights = np.random.default_rng(1).normal(size=(6, 20))
-    code = tf.concat([tf.sin(f), tf.cos(f)], axis=1)
-    return tf.nn.relu(code @ tf.constant(weights, tf.float32))
+    sines = tf.sin(f) @ np.float32(make_noise(3, 20, seed=1))
+    cosines = tf.cos(f) @ np.float32(make_noise(3, 20, seed=2))
+    return tf.nn.relu(sines + cosines)
 
 
 # One mixed 1 in each of two units, and their slopes.
-SLOPES = np.sum(THREE**2 * [2, 1, 1])
+SLOPES = np.sum(THREE**2 @ [2, 1, 1])
 
 
 def multiply(f: tf.Tensor) -> tf.Tensor:
@@ -183,25 +197,27 @@ def test_mixed_share(stage_fn, expected) -> None:
 
 
 @pytest.mark.parametrize(
-    "weights, contrast, relative",
+    "of_x, of_y, contrast, relative",
     [
-        ([[1, 0], [0, 2]], 0, 0),  # slots: no unit answers to both
-        ([[1, -2], [3, 0]], 2, 0.1**0.5),
-        ([[1, 1]], 1, 1),
-        ([[1, -1], [1, 1]], 2, 1),  # turned: it depends on the axes
-        ([[1, 0]], 0, 1),  # dead in one factor: the worst
+        ([1, 0], [0, 2], 0, 0),  # slots: no unit answers to both
+        ([1, 3], [-2, 0], 2, 0.1**0.5),
+        ([1], [1], 1, 1),
+        ([1, 1], [-1, 1], 2, 1),  # turned: it depends on the axes
+        ([1], [0], 0, 1),  # dead in one factor: the worst
     ],
 )
-def test_contrast(weights, contrast, relative) -> None:
-    matrix = tf.constant(np.transpose(weights), tf.float32)
+def test_contrast(of_x, of_y, contrast, relative) -> None:
+    weights = np.float32([of_x, of_y])
 
-    absolute, share = measure(lambda f: f @ matrix).contrast()
+    jet = measure(lambda f: f @ weights)
 
+    absolute, share = jet.contrast()
     assert_allclose(absolute, contrast, atol=1e-6)
     assert_allclose(share, relative, atol=1e-6)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_diverged_stage_has_no_numbers(bad) -> None:
-    summary = measure(lambda f: bad * f**2).summarize()
+    jet = measure(lambda f: bad * f**2)
+    summary = jet.summarize()
     assert set(summary.values()) == {None}

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from numpy import ndarray as Array
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
 
-from tests.metrics.planted import hold_out, make_bumps, make_grid
+from tests.metrics.planted import hold_out, make_bumps, make_grid, make_noise
 from tfcomp.metrics import interpolation
 from tfcomp.metrics.interpolation import (
     KernelFit,
@@ -24,22 +25,22 @@ BUMPS = make_bumps(GRID, SIZE)
 
 
 def fit(
-    outputs: np.ndarray,
-    factors: np.ndarray = GRID,
-    is_ood: np.ndarray = IS_OOD,
+    outputs: Array,
+    factors: Array = GRID,
+    is_ood: Array = IS_OOD,
 ) -> dict[str, KernelFit]:
     return fit_kernels(factors, {"outputs": outputs}, is_ood)["outputs"]
 
 
-def compute_additive(steps: np.ndarray) -> float:
+def compute_additive(steps: Array) -> float:
     return np.exp(-(steps**2) / 2).mean()
 
 
-def compute_product(steps: np.ndarray) -> float:
-    return np.exp(-(steps**2) / 2).prod()
+def compute_product(steps: Array) -> float:
+    return np.exp(-(steps @ steps) / 2)
 
 
-def compute_radial(steps: np.ndarray) -> float:
+def compute_radial(steps: Array) -> float:
     distance = np.sqrt(3) * np.linalg.norm(steps)
     return (1 + distance) * np.exp(-distance)
 
@@ -59,18 +60,18 @@ def test_kernels_equal_double_loops(kernel, define) -> None:
 
     values = make_kernel(kernel, rows, columns, scales)
 
-    for i, j in np.ndindex(values.shape):
+    for (i, j), value in np.ndenumerate(values):
         steps = (rows[i] - columns[j]) / scales
-        assert values[i, j] == approx(define(steps))
+        assert value == approx(define(steps))
 
 
 @pytest.mark.parametrize("pixels", [3, 400])
-def test_leave_one_out_equals_refits(pixels, monkeypatch, rng) -> None:
+def test_leave_one_out_equals_refits(pixels, monkeypatch) -> None:
     ridge = 0.3
     monkeypatch.setattr(interpolation, "SCALES", (2.0,))
     monkeypatch.setattr(interpolation, "RIDGES", (ridge,))
     points = make_grid(5, 5)
-    targets = rng.normal(size=(25, pixels)) + 2
+    targets = make_noise(25, pixels) + 2
     nothing = np.zeros(25, bool)
 
     estimate = fit(targets, points, nothing)["product"]
@@ -79,23 +80,22 @@ def test_leave_one_out_equals_refits(pixels, monkeypatch, rng) -> None:
     gram = make_kernel("product", points, points, [2.0, 2.0])
     system = np.pad(gram, (0, 1), constant_values=1.0)
     system[-1, -1] = -ridge
-    values = np.pad(targets, [(0, 1), (0, 0)])
+    values = np.vstack([targets, np.zeros(pixels)])
     predictions = []
     for i in range(25):
-        others = np.arange(26) != i
-        refit = system[others][:, others] + ridge * np.eye(25)
+        others = np.delete(np.arange(26), i)
+        refit = system[np.ix_(others, others)] + ridge * np.eye(25)
         weights = np.linalg.solve(refit, values[others])
         predictions.append(system[i, others] @ weights)
-    error = np.sum((predictions - targets) ** 2)
-    total = np.sum((targets - targets.mean(axis=0)) ** 2)
+    error = np.square(predictions - targets).sum()
+    total = 25 * targets.var(axis=0).sum()
     assert estimate.r2_id == approx(1 - error / total)
     assert estimate.r2_ood is None
 
 
 def test_a_planted_additive_function_is_recovered() -> None:
     """Arbitrary functions of x plus arbitrary functions of y."""
-    rng = np.random.default_rng(6)
-    of_x, of_y = rng.normal(size=(2, SIZE, 8))
+    of_x, of_y = make_noise(2, SIZE, 8, seed=6)
     x, y = GRID.astype(int).T
     outputs = 4 + of_x[x] + of_y[y]
 
@@ -107,9 +107,9 @@ def test_a_planted_additive_function_is_recovered() -> None:
         assert fits[kernel].r2_ood < 0.7
 
 
-def test_ood_outputs_and_units_change_nothing_but_the_score(rng) -> None:
+def test_ood_outputs_and_units_change_nothing_but_the_score() -> None:
     outputs = BUMPS.copy()
-    outputs[IS_OOD] = rng.normal(size=(9, SIZE, SIZE))
+    outputs[IS_OOD] = make_noise(9, SIZE, SIZE)
     factors = GRID * [0.25, 90] + [-1, 30]
 
     fits = fit(BUMPS)
@@ -142,34 +142,34 @@ def test_nothing_to_explain_gives_none(outputs, is_ood) -> None:
 
 # Interpolation
 
-GAP = np.array([0, 0, 1, 1, 1, 0, 0, 0], bool)
+GAP = np.isin(range(8), [2, 3, 4])
 FRACTIONS = np.array([0.25, 0.5, 0.75])
 
 
 @pytest.fixture
-def truth(rng) -> np.ndarray:
+def truth(rng) -> Array:
     return rng.random((8, 5, 5, 1))
 
 
-@pytest.mark.parametrize(
-    "shift, rows, edges, fractions",
-    [
-        (0, [2, 3, 4], [1, 5], FRACTIONS),
-        (4, [0, 6, 7], [5, 1], [0.75, 0.25, 0.5]),  # across the end
-    ],
-)
-def test_edges_of_gaps(shift, rows, edges, fractions) -> None:
-    gap = np.roll(GAP, shift)
+@pytest.mark.parametrize("cycle", [0, 8])
+def test_edges_of_a_gap(cycle) -> None:
+    rows, edges, fractions = find_edges(GAP, cycle=cycle)
 
-    closed = find_edges(gap, cycle=8)
+    assert_array_equal(rows, [2, 3, 4])
+    assert_array_equal(edges, [[1, 5]] * 3)
+    assert_allclose(fractions, FRACTIONS)
+
+
+def test_edges_of_a_gap_across_the_end() -> None:
+    gap = np.roll(GAP, 4)
+
+    rows, edges, fractions = find_edges(gap, cycle=8)
     open_rows, *_ = find_edges(gap)
 
-    assert_array_equal(closed[0], rows)
-    assert_array_equal(closed[1], [edges] * 3)
-    assert_allclose(closed[2], fractions)
-    # An open curve has no gap at its end.
-    is_inside = shift == 0
-    assert len(open_rows) == 3 * is_inside
+    assert_array_equal(rows, [0, 6, 7])
+    assert_array_equal(edges, [[5, 1]] * 3)
+    assert_allclose(fractions, [0.75, 0.25, 0.5])
+    assert not len(open_rows)  # an open curve has no gap at its end
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_weights_tell_a_blend_from_copies(truth, weights, expected) -> None:
     outputs = truth.copy()
     first = truth[1]
     last = truth[5]
-    for row, weight in zip((2, 3, 4), weights, strict=True):
+    for row, weight in enumerate(weights, 2):
         outputs[row] = first + weight * (last - first)
 
     scores = compute_interpolation(outputs, truth, GAP)

@@ -4,20 +4,20 @@ The outputs are what networks could draw at the held-out positions of the donut,
 having learned true bumps of sigma 1 everywhere else.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import scipy.optimize
+from numpy import ndarray as Array
 from numpy.testing import assert_array_equal
+from numpy.typing import ArrayLike
 from pytest import approx
 from scipy.ndimage import gaussian_filter
+from scipy.spatial.distance import cdist
 
 from tests.metrics import planted
 from tfcomp.metrics import kernels
 from tfcomp.metrics.scores import count_own_peaks
 from tfcomp.metrics.superposition import (
-    SETS,
     compute_sharing,
     find_faint,
     summarize_sharing,
@@ -28,7 +28,8 @@ SPACE = planted.make_space(SIZE, SIZE)
 FULL_GRID = planted.make_grid(SIZE, SIZE)
 HOLE = planted.hold_out(FULL_GRID, 6, 22)
 # Every second held-out position is enough to tell, as on a chess board.
-KEPT = ~HOLE | (FULL_GRID.sum(axis=1) % 2 == 0)
+IS_BLACK = FULL_GRID.sum(axis=1) % 2 == 0
+KEPT = ~HOLE | IS_BLACK
 GRID = FULL_GRID[KEPT]
 IS_OOD = HOLE[KEPT]
 KNOWN_GRID = GRID[~IS_OOD]
@@ -39,62 +40,60 @@ BUMPS = planted.make_bumps(GRID, SIZE)
 KNOWN = BUMPS[~IS_OOD]
 
 
-def plant_means() -> np.ndarray:
+def plant_means() -> Array:
     weights = {0: 1.0, 1: 1.0}
-    outputs = planted.superpose(BUMPS, GRID, IS_OOD, weights)
-    return outputs[IS_OOD]
+    return planted.superpose(BUMPS, GRID, IS_OOD, weights)
 
 
-def plant_blurred_means() -> np.ndarray:
-    return gaussian_filter(plant_means(), (0, 1, 1))
+def plant_blurred_means() -> Array:
+    images = plant_means()[IS_OOD]
+    return fill(gaussian_filter(images, (0, 1, 1)))
 
 
-def plant_nearest_of_each() -> np.ndarray:
+def plant_nearest_of_each() -> Array:
     """The nearest memory with the same x, and the one with the same y."""
-    images = []
-    for point in POINTS:
-        offsets = np.abs(KNOWN_GRID - point)
-        distance = offsets.sum(axis=1, keepdims=True)
-        nearest = np.where(offsets == 0, distance, np.inf).argmin(axis=0)
-        images.append(KNOWN[nearest].sum(axis=0))
-    return np.array(images)
+    return planted.add_nearest(BUMPS, GRID, IS_OOD)
 
 
-def plant_random_weights() -> np.ndarray:
+def plant_random_weights() -> Array:
     rng = np.random.default_rng(0)
     images = []
     for point in POINTS:
         shares = (KNOWN_GRID == point).any(axis=1)
         weights = rng.random(shares.sum())
-        images.append(np.tensordot(weights, KNOWN[shares], 1))
-    return np.array(images)
+        image = np.tensordot(weights, KNOWN[shares], 1)
+        images.append(image)
+    return fill(images)
 
 
-def plant_nearest_memory() -> np.ndarray:
-    distances = np.linalg.norm(POINTS[:, None] - KNOWN_GRID, axis=2)
-    return KNOWN[distances.argmin(axis=1)]
+def plant_nearest_memory() -> Array:
+    distances = cdist(POINTS, KNOWN_GRID)
+    nearest = distances.argmin(axis=1)
+    return fill(KNOWN[nearest])
 
 
-def plant_random_memories() -> np.ndarray:
+def plant_random_memories() -> Array:
     rng = np.random.default_rng(0)
-    rows = rng.integers(len(KNOWN), size=(len(POINTS), 22))
-    images = [KNOWN[memories].sum(axis=0) for memories in rows]
-    return np.array(images)
+    images = []
+    for _ in POINTS:
+        rows = rng.integers(len(KNOWN), size=22)
+        images.append(KNOWN[rows].sum(axis=0))
+    return fill(images)
 
 
-def plant_noise() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(len(POINTS), SIZE, SIZE))
+def plant_noise() -> Array:
+    noise = planted.make_noise(len(POINTS), SIZE, SIZE)
+    return fill(noise)
 
 
-def fill(plant: Callable[[], np.ndarray]) -> np.ndarray:
-    """Outputs at all points, [n, SIZE, SIZE], planted at held-out ones."""
+def fill(images: ArrayLike) -> Array:
+    """Outputs at all points, [n, SIZE, SIZE], with these at held-out ones."""
     outputs = BUMPS.copy()
-    outputs[IS_OOD] = plant()
+    outputs[IS_OOD] = images
     return outputs
 
 
-def count_doubles(images: np.ndarray) -> float:
+def count_doubles(images: Array) -> float:
     """The share of images with several peaks."""
     counts = count_own_peaks(images, "bright")
     return np.mean(counts > 1)
@@ -110,7 +109,7 @@ def count_doubles(images: np.ndarray) -> float:
     ],
 )
 def test_superposers_are_recognized(plant, expected) -> None:
-    outputs = fill(plant)
+    outputs = plant()
 
     numbers = share(outputs)
 
@@ -123,7 +122,7 @@ def test_superposers_are_recognized(plant, expected) -> None:
 
 @pytest.mark.parametrize("plant", [plant_random_memories, plant_noise])
 def test_other_outputs_are_no_superpositions(plant) -> None:
-    numbers = share(fill(plant))
+    numbers = share(plant())
     assert numbers["sharing_far_r2_centered"] < 0.25
 
 
@@ -138,12 +137,12 @@ def test_composers_are_no_superposers(sigma) -> None:
 
 
 def test_a_copy_of_one_memory_shares_one_factor() -> None:
-    numbers = share(fill(plant_nearest_memory))
+    numbers = share(plant_nearest_memory())
     assert numbers["sharing_far_r2_centered"] == approx(1)
     assert numbers["single_far_r2_centered"] == approx(1)
 
 
-def share(outputs: np.ndarray) -> dict:
+def share(outputs: Array) -> dict:
     r2 = compute_sharing(GRID, outputs, IS_OOD, SPACE)
     faint = find_faint(outputs, IS_OOD)
     return summarize_sharing(r2, DISTANCE, faint)
@@ -160,7 +159,7 @@ def share(outputs: np.ndarray) -> dict:
     ],
 )
 def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
-    gram = kernels.compute_cosine_gram(fill(plant))
+    gram = kernels.compute_cosine_gram(plant())
 
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
 
@@ -189,45 +188,49 @@ SMALL_OOD = planted.hold_out(SMALL_GRID, 4, 9)
 SMALL_BUMPS = planted.make_bumps(SMALL_GRID, 14)
 
 
-def share_small(outputs: np.ndarray) -> dict[str, np.ndarray]:
-    return compute_sharing(SMALL_GRID, outputs, SMALL_OOD, SMALL_SPACE)
+def share_small(outputs: Array) -> dict[str, Array]:
+    return compute_sharing(
+        SMALL_GRID,
+        outputs,
+        SMALL_OOD,
+        SMALL_SPACE,
+    )
 
 
 def test_scores_equal_their_definition(rng) -> None:
-    outputs = SMALL_BUMPS + 0.1 * rng.random(SMALL_BUMPS.shape)
+    outputs = SMALL_BUMPS + 0.1 * rng.random((196, 14, 14))
     row = 8  # x = 5, y = 6
 
     r2 = share_small(outputs)
 
-    flat = outputs.reshape(len(SMALL_GRID), -1)
+    flat = outputs.reshape(196, 196)
     target = flat[SMALL_OOD][row]
-    # A constant of either sign, in two rows.
-    gray = np.outer([1, -1], np.ones(len(target)))
+    gray = np.ones((1, 196))
 
-    def explain(rows: np.ndarray) -> float:
-        columns = np.vstack([flat[rows], gray]).T
-        _, error = scipy.optimize.nnls(columns, target)
-        return 1 - error**2 / target.size / target.var()
+    def explain(rows: Array) -> float:
+        """With a constant of either sign."""
+        columns = np.concatenate([flat[rows], gray, -gray])
+        _, error = scipy.optimize.nnls(columns.T, target)
+        return 1 - error**2 / 196 / target.var()
 
     steps = np.abs(SMALL_GRID - [5, 6])
     same_x, same_y = ~SMALL_OOD & (steps == 0).T
     sharing = same_x | same_y
-    distance = np.linalg.norm(steps, axis=1).round(6)
     is_clear = ~SMALL_OOD & (steps > 3).all(axis=1)
+    distance = np.linalg.norm(steps, axis=1).round(6)
     distance[~is_clear] = np.inf
     order = np.argsort(distance, kind="stable")
-    expected = {
-        "sharing": explain(sharing),
-        "rival": explain(order[: sharing.sum()]),
-        "single": max(explain(same_x), explain(same_y)),
-    }
-    scores = {name: r2[name][row] for name in SETS}
-    assert scores == approx(expected)
+    rivals = order[: sharing.sum()]
+    assert r2["sharing"][row] == approx(explain(sharing))
+    assert r2["rival"][row] == approx(explain(rivals))
+    of_one = max(explain(same_x), explain(same_y))
+    assert r2["single"][row] == approx(of_one)
 
 
 def test_what_has_no_score() -> None:
     outputs = SMALL_BUMPS.copy()
-    blank, even, broken = np.flatnonzero(SMALL_OOD)[:3]
+    rows = np.flatnonzero(SMALL_OOD)
+    blank, even, broken = rows[:3]
     outputs[blank] = 0
     outputs[even] = 0.3
     outputs[broken] = np.nan
@@ -260,9 +263,10 @@ def test_small_grids_have_no_rival() -> None:
 
 
 def test_a_free_constant_explains_no_bump() -> None:
-    inner = planted.hold_out(SMALL_GRID[SMALL_OOD], 6, 7)
-    even = np.full_like(SMALL_BUMPS, 0.3)
-    even[SMALL_OOD] = SMALL_BUMPS[SMALL_OOD]
+    points = SMALL_GRID[SMALL_OOD]
+    inner = planted.hold_out(points, 6, 7)
+    even = SMALL_BUMPS.copy()
+    even[~SMALL_OOD] = 0.3
 
     brighter = share_small(SMALL_BUMPS + 0.1)
     useless = share_small(even)  # no memory is of any use

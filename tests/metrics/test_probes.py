@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from numpy import ndarray as Array
 from pytest import approx
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_predict
 
-from tests.metrics.planted import hold_out, make_grid
+from tests.metrics.planted import hold_out, make_grid, make_noise
 from tfcomp.metrics import probes
 from tfcomp.metrics.features import (
     compute_effective_rank,
@@ -20,26 +21,22 @@ from tfcomp.metrics.registry import Scores
 
 TARGETS = make_grid(14, 14)
 IS_OOD = hold_out(TARGETS, 4, 9)
-NOTHING = np.zeros(len(TARGETS), bool)
+NUM_TARGETS = len(TARGETS)
+NOTHING = np.zeros(NUM_TARGETS, bool)
 
 
 def probe(
-    activations: np.ndarray,
-    targets: np.ndarray = TARGETS,
-    is_ood: np.ndarray = IS_OOD,
+    activations: Array,
+    targets: Array = TARGETS,
+    is_ood: Array = IS_OOD,
     seed: int = 0,
 ) -> Scores:
     rows = compute_rows(activations, is_ood)
     return probe_rows(rows, targets, is_ood, seed)
 
 
-def make_noise(units: int, count: int = len(TARGETS)) -> np.ndarray:
-    rng = np.random.default_rng(4)
-    return rng.normal(size=(count, units))
-
-
-def make_linear(units: int) -> np.ndarray:
-    return TARGETS @ make_noise(units, count=2) + 3
+def make_linear(units: int) -> Array:
+    return TARGETS @ make_noise(2, units) + 3
 
 
 @pytest.mark.parametrize("units", [3, 100, 160, 161, 500])
@@ -47,9 +44,13 @@ def make_linear(units: int) -> np.ndarray:
 def test_scores_are_those_of_separate_fits(units, noise) -> None:
     """By scikit-learn, with a decomposition for every fold."""
     signal = np.tanh(make_linear(units) / 9)
-    activations = signal + noise * make_noise(units)
+    activations = signal + noise * make_noise(NUM_TARGETS, units)
     ridge = RidgeCV(alphas=probes.PENALTIES)
-    folds = KFold(probes.NUM_FOLDS, shuffle=True, random_state=3)
+    folds = KFold(
+        probes.NUM_FOLDS,
+        shuffle=True,
+        random_state=3,
+    )
 
     scores = probe(activations, seed=3)
 
@@ -57,7 +58,8 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
     known = rows[~IS_OOD]
     truth = TARGETS[~IS_OOD]
     out_of_fold = cross_val_predict(ridge, known, truth, cv=folds)
-    transferred = ridge.fit(known, truth).predict(rows[IS_OOD])
+    ridge.fit(known, truth)
+    transferred = ridge.predict(rows[IS_OOD])
     expected = {
         "probe_r2_id": r2_score(truth, out_of_fold),
         "probe_r2_ood": r2_score(TARGETS[IS_OOD], transferred),
@@ -67,7 +69,8 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
 
 def test_units_of_factors_change_nothing() -> None:
     """Though one penalty serves all factors."""
-    noise = 20 * make_noise(100) * (1 + TARGETS[:, :1])
+    spread = 20 * (1 + TARGETS[:, :1])
+    noise = spread * make_noise(NUM_TARGETS, 100)
     lopsided = make_linear(100) + noise
     scaled = TARGETS * [1, 1e-3]
 
@@ -80,7 +83,7 @@ def test_units_of_factors_change_nothing() -> None:
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 @pytest.mark.parametrize("units", [5, 500])
 def test_constant_features_score_nothing(units, value) -> None:
-    constant = np.full((len(TARGETS), units), value, np.float32)
+    constant = np.full((NUM_TARGETS, units), value, np.float32)
     scores = probe(constant)
     assert -0.1 < scores["probe_r2_id"] <= 0
     assert scores["probe_r2_ood"] <= 0
@@ -90,7 +93,7 @@ def test_what_has_no_score_and_what_is_left_out() -> None:
     features = make_linear(20)
     broken = features.copy()
     broken[3, 4] = np.nan
-    few = np.arange(len(TARGETS)) >= 9
+    few = np.arange(NUM_TARGETS) >= 9
     targets = TARGETS * [1, 0]  # one does not vary
 
     complete = probe(features, is_ood=NOTHING)
@@ -104,10 +107,10 @@ def test_what_has_no_score_and_what_is_left_out() -> None:
     assert probe(broken) == NO_SCORES
 
 
-def test_means_that_rounding_has_left(rng) -> None:
+def test_means_that_rounding_has_left() -> None:
     """Few units that explain everything, in a Gram matrix of float32."""
-    targets = rng.normal(size=(60, 2))
-    noise = 1e-4 * rng.normal(size=(60, 70))
+    targets = make_noise(60, 2)
+    noise = 1e-4 * make_noise(60, 70, seed=1)
     is_ood = np.arange(60) >= 50
     rows = np.hstack([1e3 + targets, noise])
     gram = np.float32(compute_rows(rows, is_ood))
@@ -125,7 +128,7 @@ EVERY_THIRD = np.arange(NUM_POINTS) % 3 == 0
 ALL_POINTS = np.ones(NUM_POINTS, bool)
 
 
-def participate(stage: np.ndarray, points: np.ndarray) -> float | None:
+def participate(stage: Array, points: Array) -> float | None:
     rows = compute_rows(stage, EVERY_THIRD)
     return compute_participation(rows, points)
 
@@ -134,7 +137,7 @@ def participate(stage: np.ndarray, points: np.ndarray) -> float | None:
 @pytest.mark.parametrize("units", [10, 30, 200])
 def test_participation_equals_the_definition(units, points, rng) -> None:
     scales = rng.uniform(size=units)
-    stage = scales * rng.normal(size=(NUM_POINTS, units))
+    stage = scales * make_noise(NUM_POINTS, units)
 
     ratio = participate(1e-3 * stage + 1, points)
 
@@ -144,14 +147,19 @@ def test_participation_equals_the_definition(units, points, rng) -> None:
     assert ratio == approx(expected, rel=1e-3)
 
 
-def test_effective_rank_of_known_weights() -> None:
-    weights = [[2.0, 2.0, 0.0], [5.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0] * 3]
-    broken = np.array([1.0, np.nan])
-
-    ranks = compute_effective_rank(np.array(weights))
-
-    assert ranks == approx([2.0, 1.0, 3.0, 0.0])
-    assert np.isnan(compute_effective_rank(broken))
+@pytest.mark.parametrize(
+    "weights, rank",
+    [
+        ([2.0, 2.0, 0.0], 2),
+        ([5.0, 0.0, 0.0], 1),
+        ([1.0, 1.0, 1.0], 3),
+        ([0.0, 0.0, 0.0], 0),
+        ([1.0, np.nan], np.nan),
+    ],
+)
+def test_effective_rank_of_known_weights(weights, rank) -> None:
+    weights = np.array(weights)
+    assert compute_effective_rank(weights) == approx(rank, nan_ok=True)
 
 
 @pytest.mark.filterwarnings("error")

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from numpy import ndarray as Array
 from numpy.testing import assert_allclose, assert_array_equal
+from pytest import approx
+from sklearn.preprocessing import OneHotEncoder
 
-from tests.metrics.planted import make_grid
+from tests.metrics.planted import make_grid, make_noise
 from tests.own_factors import TILES
 from tfcomp.datasets.factors import (
     Factor,
@@ -19,28 +22,24 @@ INDEX = TILES.to_index(TILES.grid())
 
 
 def test_additive_is_least_squares_over_values(rng) -> None:
-    images = rng.random((len(INDEX), 6))
     known = rng.permutation(len(INDEX))[:200]
-    shape = TILES.shape
+    images = make_noise(200, 6)
 
-    effects = references.fit_effects(INDEX[known], shape, images[known])
-    sums = references.make_design(INDEX, shape) @ effects
+    effects = references.fit_effects(INDEX[known], TILES.shape, images)
+    sums = references.make_design(INDEX, TILES.shape) @ effects
 
-    columns = [np.ones(len(INDEX))]
-    for values, size in zip(INDEX.T, shape, strict=True):
-        for value in range(size):
-            columns.append(values == value)
-    design = np.stack(columns, axis=1)
-    weights, *_ = np.linalg.lstsq(design[known], images[known], rcond=None)
-    assert_allclose(effects[0], images[known].mean(axis=0))
+    encoder = OneHotEncoder(sparse_output=False)
+    design = encoder.fit_transform(INDEX)
+    weights = np.linalg.pinv(design[known]) @ images
+    assert_allclose(effects[0], images.mean(axis=0))
     assert_allclose(sums, design @ weights, atol=1e-9)
 
 
-def test_a_value_that_training_lacks_adds_nothing(rng) -> None:
-    lacks = INDEX[:, 3] != 2
-    images = rng.random((lacks.sum(), 2, 3))
+def test_a_value_that_training_lacks_adds_nothing() -> None:
+    known = INDEX[INDEX[:, 3] != 2]
+    images = make_noise(len(known), 2, 3)
 
-    effects = references.fit_effects(INDEX[lacks], TILES.shape, images)
+    effects = references.fit_effects(known, TILES.shape, images)
 
     assert_allclose(effects[-1], 0, atol=1e-9)
 
@@ -51,29 +50,23 @@ def test_nearest_has_fewest_differing_factors(rng) -> None:
 
     nearest = references.find_nearest(INDEX, known, TILES)
 
-    period = TILES.shape[2]
     for point, row in zip(INDEX, nearest, strict=True):
-        steps = np.abs(known - point)
-        steps[:, 2] = np.minimum(steps[:, 2], period - steps[:, 2])
-        steps[:, 3] = steps[:, 3] > 0
+        steps = count_steps(known, point, TILES)
         num_others = np.count_nonzero(steps, axis=1)
         order = np.lexsort([steps.sum(axis=1), num_others])
         assert row == order[0]
 
 
-def measure_slowly(is_ood: np.ndarray, space: FactorSpace) -> np.ndarray:
-    """Chessboard distance to the nearest ID point, a point at a time."""
-    grid = make_grid(*space.shape)
-    distances = []
-    for point in grid:
-        steps = np.abs(grid[~is_ood] - point)  # [n_id, F]
-        for column, factor in zip(steps.T, space, strict=True):
-            if factor.periodic:
-                column[:] = np.minimum(column, factor.size - column)
-            if factor.categorical:
-                column[:] = column > 0
-        distances.append(steps.max(axis=1).min())
-    return np.array(distances)
+def count_steps(points: Array, point: Array, space: FactorSpace) -> Array:
+    """Grid steps of each factor from points [n, F] to a point, [n, F]."""
+    steps = np.abs(points - point)
+    for column, factor in enumerate(space):
+        if factor.periodic:
+            others = factor.size - steps[:, column]
+            steps[:, column] = np.minimum(steps[:, column], others)
+        if factor.categorical:
+            steps[:, column] = steps[:, column] > 0
+    return steps
 
 
 def make_angle(size: int) -> Factor:
@@ -82,14 +75,15 @@ def make_angle(size: int) -> Factor:
 
 X = Factor("x", 5, 0.0, 4.0)
 DIGIT = make_categories("digit", [0, 4])
-LETTERS = [make_categories(name, [0, 1, 2]) for name in "ab"]
+A = make_categories("a", [0, 1, 2])
+B = make_categories("b", [0, 1, 2])
 SPACES = {
     "pixels": make_pixel_space(6),
     "angle": FactorSpace((make_angle(12),)),
     "digits": FactorSpace((make_angle(7), DIGIT)),
     "angle and x": FactorSpace((make_angle(5), X)),
     "tiles": TILES,
-    "names": FactorSpace(tuple(LETTERS)),
+    "names": FactorSpace((A, B)),
 }
 
 
@@ -102,32 +96,40 @@ def test_distance_against_all_pairs(name, share, rng) -> None:
 
     distance = references.compute_border_distance(is_ood, space)
 
-    expected = measure_slowly(is_ood, space)
+    grid = make_grid(*space.shape)
+    expected = []
+    for point in grid:
+        steps = count_steps(grid[~is_ood], point, space)
+        of_chess = steps.max(axis=1)
+        expected.append(of_chess.min())
     assert_array_equal(distance, expected)
 
 
 def test_correlation_of_planted_errors(rng) -> None:
-    distance = np.array([0, 0, 1, 1, 2, 3])
-    rising = np.array([9, 9, 0.1, 0.2, 0.5, 7])  # ID does not count
+    distance = np.append([0, 0], np.arange(1, 9))
+    rising = np.append([9, 9], distance[2:] ** 3)  # ID does not count
     many = rng.integers(1, 9, 4000)
     noise = rng.random(4000)
 
-    assert correlate_with_distance(rising, distance) > 0.9
-    assert correlate_with_distance(-rising, distance) < -0.9
+    assert correlate_with_distance(rising, distance) == approx(1)
+    assert correlate_with_distance(-rising, distance) == approx(-1)
     assert abs(correlate_with_distance(noise, many)) < 0.05
+
+
+NUMBERS = np.array([1.0, 2.0, 3.0])
+EQUAL = np.ones(3)
+BROKEN = np.array([1.0, 2.0, np.nan])
 
 
 @pytest.mark.parametrize(
     "errors, distances",
     [
-        ([1, 1, 1], [1, 2, 3]),
-        ([1, 2, 3], [1, 1, 1]),
-        ([1, 2], [1, 2]),
-        ([1, 2, np.nan], [1, 2, 3]),
-        ([1, 2, 3], [np.inf] * 3),
+        (EQUAL, NUMBERS),
+        (NUMBERS, EQUAL),
+        (NUMBERS[:2], NUMBERS[:2]),
+        (BROKEN, NUMBERS),
+        (NUMBERS, np.inf * EQUAL),
     ],
 )
 def test_no_correlation(errors, distances) -> None:
-    errors = np.array(errors)
-    distances = np.array(distances)
     assert correlate_with_distance(errors, distances) is None

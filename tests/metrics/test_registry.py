@@ -250,5 +250,5 @@ def test_the_old_name_of_the_decorator() -> None:
         ("ood/of_a_user", "ood/of_a_user"),
     ],
 )
-def test_labels_of_numbers_are_words(name: str, label: str) -> None:
+def test_labels_of_numbers_are_words(name, label) -> None:
     assert label_number(name) == label

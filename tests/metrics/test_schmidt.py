@@ -5,7 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 from pytest import approx
 
-from tests.metrics.planted import make_bumps, make_grid
+from tests.metrics.planted import (
+    compute_r2,
+    make_bumps,
+    make_grid,
+    make_noise,
+)
+from tests.metrics.planted import explain as explain_parts
 from tfcomp.metrics import kernels, schmidt
 from tfcomp.metrics.schmidt import compute_interaction_r2, summarize_anova
 
@@ -13,22 +19,16 @@ GRID = make_grid(5, 6)
 
 
 def make_gram(count: int) -> np.ndarray:
-    rng = np.random.default_rng(5)
-    rows = rng.normal(size=(count, 9))
+    rows = make_noise(count, 9, seed=5)
     return rows @ rows.T
 
 
-def explain(gram: np.ndarray, grid: np.ndarray, factors: list[int]) -> float:
-    """The share of the means over what all other factors do."""
-    values = grid[:, factors]
-    count = len(grid)
-    pairs = [(*a, *b) for a in values for b in values]
-    _, cell = np.unique(pairs, axis=0, return_inverse=True)
-    cell = cell.reshape(count, count)
-    means = np.zeros_like(gram)
-    for number in np.unique(cell):
-        is_inside = cell == number
-        means[is_inside] = gram[is_inside].mean()
+def explain(gram: np.ndarray, *factors: np.ndarray) -> float:
+    """The share of the means over what all factors but these do."""
+    values = np.stack(factors, axis=1)
+    is_same = (values[:, None] == values).all(axis=2).astype(float)
+    average = is_same / is_same.sum(axis=1, keepdims=True)
+    means = average @ gram @ average.T
     return means.var() / gram.var()
 
 
@@ -37,10 +37,11 @@ def test_shares_equal_the_definition(rng) -> None:
     order = rng.permutation(30)
 
     anova = summarize_anova(3 * gram, GRID)
-    shuffled = summarize_anova(gram[order][:, order], GRID[order])
+    shuffled = summarize_anova(gram[np.ix_(order, order)], GRID[order])
 
-    first = explain(gram, GRID, [0])
-    second = explain(gram, GRID, [1])
+    x, y = GRID.T
+    first = explain(gram, x)
+    second = explain(gram, y)
     expected = {
         "anova_first": first,
         "anova_second": second,
@@ -59,12 +60,9 @@ def test_orders_of_three_factors() -> None:
     anova = summarize_anova(gram, grid)
     additive = summarize_anova(kernel, grid)
 
-    single = 0.0
-    pairs = 0.0
-    for factor in range(3):
-        others = [(factor + 1) % 3, (factor + 2) % 3]
-        single += explain(gram, grid, [factor])
-        pairs += explain(gram, grid, others)
+    x, y, z = grid.T
+    single = explain(gram, x) + explain(gram, y) + explain(gram, z)
+    pairs = explain(gram, x, y) + explain(gram, x, z) + explain(gram, y, z)
     expected = {
         "anova_single": single,
         "anova_pairwise": pairs - 2 * single,
@@ -88,26 +86,24 @@ def test_marginals_against_loops(rng) -> None:
 
     parts = schmidt.remove_marginals(images)
 
-    for n, i, j in np.ndindex(images.shape):
+    for (n, i, j), value in np.ndenumerate(images):
         image = images[n]
         row = image[i].mean()
         column = image[:, j].mean()
         rest = row + column - image.mean()
-        assert parts[n, i, j] == approx(image[i, j] - rest)
+        assert parts[n, i, j] == approx(value - rest)
 
 
-def test_r2_of_parts_equals_least_squares(rng) -> None:
-    truth = rng.normal(size=(3, 4, 5, 1))
-    images = truth + rng.normal(size=truth.shape)
+def test_r2_of_parts_equals_least_squares() -> None:
+    truth, noise = make_noise(2, 3, 4, 5)
+    images = truth + noise
 
-    r2 = compute_interaction_r2(images, truth)
+    r2 = compute_interaction_r2(images[..., None], truth[..., None])
 
-    part = schmidt.remove_marginals(images[..., 0])
-    true_part = schmidt.remove_marginals(truth[..., 0])
-    scale = np.sum(part * true_part) / np.sum(part**2)
-    error = scale * part - true_part
-    expected = 1 - np.sum(error**2) / np.sum(true_part**2)
-    assert r2 == approx(expected)
+    parts = schmidt.remove_marginals(images).reshape(1, -1)
+    true_part = schmidt.remove_marginals(truth).ravel()
+    prediction = explain_parts(parts, true_part)
+    assert r2 == approx(compute_r2(prediction, true_part))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +127,16 @@ def test_planted_images(images, truth, expected) -> None:
 # Schmidt decomposition
 
 
-@pytest.mark.parametrize("sizes", [(4, 5), (5, 3), (1, 4), (6, 6), (1, 1)])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (4, 5),
+        (5, 3),
+        (1, 4),
+        (6, 6),
+        (1, 1),
+    ],
+)
 def test_values_equal_the_definition(sizes) -> None:
     nx, ny = sizes
     gram = make_gram(nx * ny)
@@ -139,12 +144,11 @@ def test_values_equal_the_definition(sizes) -> None:
     values = schmidt.compute_schmidt_values(gram, make_grid(*sizes))
 
     realigned = np.empty((nx * nx, ny * ny))
-    for x, y, x_other, y_other in np.ndindex(nx, ny, nx, ny):
+    by_factor = gram.reshape(nx, ny, nx, ny)
+    for (x, y, x_other, y_other), value in np.ndenumerate(by_factor):
         row = x * nx + x_other
         column = y * ny + y_other
-        place = x * ny + y
-        other = x_other * ny + y_other
-        realigned[row, column] = gram[place, other]
+        realigned[row, column] = value
     expected = np.linalg.svd(realigned, compute_uv=False)
     assert_allclose(values, expected, atol=1e-10)
 
@@ -186,17 +190,23 @@ def test_blank_and_broken_kernels_give_none(value) -> None:
     assert values == {None}
 
 
-@pytest.mark.parametrize("rows", [[*range(29)], [*range(29), 0]])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [*range(29)],
+        [*range(29), 0],
+    ],
+)
 def test_only_full_grids_of_two_factors(rows) -> None:
     gram = make_gram(30)
     with pytest.raises(ValueError, match="once"):
         schmidt.compute_schmidt_values(gram, GRID[rows])
 
 
-def test_centering_equals_its_definition(rng) -> None:
-    rows = rng.normal(2, 1, size=(30, 9))
+def test_centering_equals_its_definition() -> None:
+    rows = make_noise(30, 9) + 2
     gram = rows @ rows.T
-    rows = rows - rows.mean(axis=0)
+    rows -= rows.mean(axis=0)
     centered = rows @ rows.T
 
     kernel = schmidt.center_kernel(gram)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy import ndarray as Array
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
@@ -21,40 +22,44 @@ def polarity(request) -> str:
     return request.param
 
 
-def make_bump(x: float, y: float) -> np.ndarray:
-    point = np.array([[x, y]])
-    return make_bumps(point, SIZE)[0]
+def make_bump(x: float, y: float) -> Array:
+    (bump,) = make_bumps(np.array([[x, y]]), SIZE)
+    return bump
 
 
-def to_polarity(bright: np.ndarray, polarity: str) -> np.ndarray:
+def to_polarity(bright: Array, polarity: str) -> Array:
     if polarity == "bright":
         return bright
     return 1 - bright
 
 
 def score(
-    images: np.ndarray,
-    truth: np.ndarray,
+    images: Array,
+    truth: Array,
     positions=None,
     polarity: str = "bright",
     reference=None,
 ) -> dict[str, float | None]:
-    options = (positions, polarity, reference)
-    by_image = scores.score_images(images, truth, *options)
+    by_image = scores.score_images(
+        images,
+        truth,
+        positions,
+        polarity,
+        reference,
+    )
     return scores.average_scores(by_image)
 
 
 def test_mse_equals_a_plain_loop(rng) -> None:
-    images, truth = rng.random((2, 3, 4, 5)).astype(np.float32)
+    images, truth = rng.random((2, 3, 4, 5), np.float32)
 
     mse = scores.compute_mse_per_image(images, truth)
     with_channel = scores.compute_mse_per_image(images[..., None], truth)
 
     expected = np.zeros(3)
-    for n, row, column in np.ndindex(3, 4, 5):
-        pixel = float(images[n, row, column])
-        error = pixel - float(truth[n, row, column])
-        expected[n] += error**2 / 20
+    for place in np.ndindex(images.shape):
+        error = float(images[place]) - float(truth[place])
+        expected[place[0]] += error**2 / 20
     assert_allclose(mse, expected)
     assert_array_equal(with_channel, mse)
     with pytest.raises(ValueError, match="size"):  # it is not broadcast
@@ -68,26 +73,26 @@ def test_channels_count_as_pixels_and_peaks_are_of_their_mean(rng) -> None:
     numbers = score(images, truth, reference=mean)
     peaks = scores.compute_peaks(images, "bright")
 
-    error = np.mean((images - truth) ** 2)
-    blank = np.mean((mean - truth) ** 2)
-    gray_peaks = scores.compute_peaks(images.mean(axis=-1), "bright")
+    error = np.square(images - truth).mean()
+    blank = np.square(mean - truth).mean()
+    gray = images.mean(axis=-1)
+    gray_peaks = scores.compute_peaks(gray, "bright")
     assert numbers["mse"] == approx(error)
     assert numbers["relative_mse"] == approx(error / blank)
     assert_array_equal(peaks, gray_peaks)
 
 
-def average_window(values: np.ndarray) -> np.ndarray:
+def average_window(values: Array) -> Array:
     """Means under a Gaussian window of 1.5 pixels, [n, 3, 2, 2]."""
     steps = np.arange(-5, 6) / 1.5
     profile = np.exp(-(steps**2) / 2)
-    window = np.outer(profile, profile)
-    patches = sliding_window_view(values, (11, 11), axis=(1, 2))
-    sums = (patches * window).sum(axis=(-2, -1))
-    return sums / window.sum()
+    profile /= profile.sum()
+    rows = sliding_window_view(values, 11, axis=1) @ profile
+    return sliding_window_view(rows, 11, axis=2) @ profile
 
 
 def test_ssim_equals_its_definition(rng) -> None:
-    images, truth = rng.random((2, 3, 13, 12, 2)).astype(np.float32)
+    images, truth = rng.random((2, 3, 13, 12, 2), np.float32)
     truth[1] = images[1]
     images[2] = 1 - truth[2]
 
@@ -126,9 +131,9 @@ def test_broken_images_have_no_ssim(rng) -> None:
     ],
 )
 def test_relative_mse(contrast, expected, polarity) -> None:
-    bumps = make_bumps(np.array([[3, 8], [5, 5]]), SIZE)
-    truth = to_polarity(bumps, polarity)
-    images = to_polarity(contrast * bumps, polarity)
+    bump = make_bump(3, 8)[None]
+    truth = to_polarity(bump, polarity)
+    images = to_polarity(contrast * bump, polarity)
 
     numbers = score(images, truth, polarity=polarity)
 
@@ -143,7 +148,15 @@ def test_blank_truth_has_no_relative_mse(polarity) -> None:
 
 
 def test_peaks_are_x_then_y(polarity) -> None:
-    positions = [(2, 9), (9, 2), (0, 11), (11, 0), (0, 0), (11, 11), (5, 6)]
+    positions = [
+        (2, 9),
+        (9, 2),
+        (0, 11),
+        (11, 0),
+        (0, 0),
+        (11, 11),
+        (5, 6),
+    ]
     bumps = make_bumps(np.array(positions), SIZE)
     images = to_polarity(bumps, polarity)
 
@@ -152,61 +165,66 @@ def test_peaks_are_x_then_y(polarity) -> None:
     assert_array_equal(peaks, positions)
 
 
-STRIPE = np.zeros((SIZE, SIZE))
-STRIPE[:, 4] = 1
-
-
 @pytest.mark.parametrize(
-    "bright, position, error, is_right",
+    "position, error, is_right",
     [
-        (make_bump(2, 9), (2, 9), 0, True),
-        # Swapped axes are wrong.
-        (make_bump(2, 9), (9, 2), 7 * math.sqrt(2), False),
-        (make_bump(2, 9), (3, 8), math.sqrt(2), True),
-        (make_bump(2, 9), (3.01, 9), 1.01, False),
-        (make_bump(2, 9), (2, 7.5), 1.5, False),
-        (make_bump(2, 9), (2.6, 8.4), math.hypot(0.6, 0.6), True),
+        ((2, 9), 0, True),
+        ((9, 2), math.hypot(7, 7), False),  # swapped axes
+        ((3, 8), math.hypot(1, 1), True),
+        ((3.01, 9), 1.01, False),
+        ((2, 7.5), 1.5, False),
+        ((2.6, 8.4), math.hypot(0.6, 0.6), True),
         # An absent coordinate is ignored.
-        (STRIPE, (4, np.nan), 0, True),
-        (STRIPE, (7, np.nan), 3, False),
-        (STRIPE, (np.nan, np.nan), None, False),
-        (0 * STRIPE, (4, 4), None, False),  # a blank image is nowhere right
-        (0 * STRIPE, (0, 0), None, False),
+        ((2, math.nan), 0, True),
+        ((5, math.nan), 3, False),
     ],
 )
-def test_positions(bright, position, error, is_right, polarity) -> None:
-    images = to_polarity(bright[None], polarity)
+def test_positions(position, error, is_right, polarity) -> None:
+    bump = make_bump(2, 9)[None]
+    images = to_polarity(bump, polarity)
 
     by_image = scores.score_images(images, images, [position], polarity)
 
-    assert by_image["position_accuracy"][0] == is_right
-    if error is not None:
-        assert by_image["position_error"][0] == approx(error, abs=1e-12)
+    assert by_image["position_accuracy"] == [is_right]
+    assert by_image["position_error"] == approx([error], abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    "height, is_plus, hits",
+    "contrast, position",
     [
-        (1.0, False, 1),
-        (1e-9, False, 0),
-        (1.0, True, 0),
+        (1, [math.nan, math.nan]),
+        (0, [2, 9]),
+        (0, [0, 0]),
     ],
 )
-def test_hits(height, is_plus, hits) -> None:
+def test_no_position_and_blank_images_are_never_right(
+    contrast, position, polarity
+) -> None:
+    bump = contrast * make_bump(2, 9)[None]
+    images = to_polarity(bump, polarity)
+
+    numbers = score(images, images, [position], polarity)
+
+    assert numbers["position_accuracy"] == 0
+
+
+def test_hits() -> None:
     """The published accuracy counts bumps of height 1e-9, and pluses."""
     grid = make_grid(14, 14)
     grid = grid[hold_out(grid, 2, 11)]
     bumps = make_bumps(grid, 14)
-    images = height * bumps
-    if is_plus:
-        rows = bumps.max(axis=2, keepdims=True)
-        columns = bumps.max(axis=1, keepdims=True)
-        images = rows + columns
+    rows = bumps.max(axis=2, keepdims=True)
+    columns = bumps.max(axis=1, keepdims=True)
 
-    numbers = score(images, bumps, grid)
+    for images, hits in (
+        (bumps, 1),
+        (1e-9 * bumps, 0),
+        (rows + columns, 0),
+    ):
+        numbers = score(images, bumps, grid)
 
-    assert numbers["position_accuracy"] == 1
-    assert numbers["hit_rate"] == hits
+        assert numbers["position_accuracy"] == 1
+        assert numbers["hit_rate"] == hits
 
 
 FIRST = make_bump(2, 3)
@@ -214,7 +232,7 @@ SECOND = make_bump(8, 9)
 TWO = FIRST + SECOND
 
 
-def make_dots(column: int, between: float = 0.0) -> np.ndarray:
+def make_dots(column: int, between: float = 0.0) -> Array:
     dots = np.zeros((SIZE, SIZE))
     dots[2, 4] = between
     dots[2, 2] = 1
@@ -258,7 +276,7 @@ def test_the_least_height_of_a_peak(polarity) -> None:
     assert counts == [0, 2]
 
 
-def count_slowly(image: np.ndarray) -> int:
+def count_slowly(image: Array) -> int:
     """Looks at every plateau above 0.5 for a higher neighbor."""
     near = np.ones((3, 3))
     num_peaks = 0
@@ -275,8 +293,8 @@ def count_slowly(image: np.ndarray) -> int:
 def test_number_of_peaks_equals_a_flood(num_levels, polarity, rng) -> None:
     # Few levels make plateaus, many make single peaks; those of one image do
     # not join those at the same place of the next.
-    levels = rng.integers(0, num_levels, (30, 6, 9))
-    bright = levels / (num_levels - 1)
+    levels = np.linspace(0, 1, num_levels)
+    bright = rng.choice(levels, size=(30, 6, 9))
     images = to_polarity(bright, polarity)
 
     counts = scores.count_peaks(images, polarity)
@@ -288,7 +306,8 @@ def test_number_of_peaks_equals_a_flood(num_levels, polarity, rng) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_diverged_model_is_never_right(value, polarity) -> None:
     positions = np.array([(0, 0), (4, 7)])
-    truth = to_polarity(make_bumps(positions, SIZE), polarity)
+    bumps = make_bumps(positions, SIZE)
+    truth = to_polarity(bumps, polarity)
     images = truth.copy()
     images[0, 3, 3] = value
 

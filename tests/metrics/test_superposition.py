@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import scipy.optimize
+from numpy import ndarray as Array
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
 
@@ -28,19 +29,24 @@ SUPERPOSED = planted.superpose(BUMPS, GRID, IS_OOD, WEIGHTS)
 
 
 def compute(
-    outputs: np.ndarray,
-    is_ood: np.ndarray = IS_OOD,
-    grid: np.ndarray = GRID,
+    outputs: Array,
+    is_ood: Array = IS_OOD,
+    grid: Array = GRID,
     space: FactorSpace = SPACE,
 ) -> sp.SuperpositionScores:
     flat = outputs.reshape(len(grid), -1)
-    targets = [flat[is_ood]]
-    (scores,) = sp.compute_superposition(grid, outputs, targets, is_ood, space)
+    (scores,) = sp.compute_superposition(
+        grid,
+        outputs,
+        [flat[is_ood]],
+        is_ood,
+        space,
+    )
     return scores
 
 
 def summarize(
-    outputs: np.ndarray,
+    outputs: Array,
     min_distance: float = 0.0,
 ) -> dict[str, float | None]:
     scores = compute(outputs)
@@ -89,23 +95,26 @@ def test_sharers_of_any_factor(rng, monkeypatch) -> None:
         output = outputs[is_ood][i]
         means = []
         for shares in (known == point).T:
-            means.append(memories[shares].mean(axis=0))
+            mean = memories[shares].mean(axis=0)
+            means.append(mean)
         best = planted.explain(np.stack(means), output)
-        assert r2[i] == approx(planted.compute_r2(best, output))
+        expected = planted.compute_r2(best, output)
+        assert r2[i] == approx(expected)
 
-        steps = np.abs(known - point)
-        steps[:, 2] = np.minimum(steps[:, 2], 5 - steps[:, 2])  # it is periodic
-        steps[:, 3] = steps[:, 3] > 0  # and that one has no order
-        nearest = np.linalg.norm(steps, axis=1).min()
-        assert scores.distance[i] == approx(nearest)
+        x, size, phase, color = np.abs(known - point).T
+        around = np.minimum(phase, 5 - phase)
+        is_other = color > 0
+        steps = np.sqrt(x**2 + size**2 + around**2 + is_other)
+        assert scores.distance[i] == approx(steps.min())
 
 
 def test_unequal_weights_need_the_span() -> None:
     outputs = BUMPS.copy()
-    x, y = GRID[IS_OOD].astype(int).T
-    same_x = outputs[x * SIZE + 2]
-    same_y = outputs[13 * SIZE + y]
-    outputs[IS_OOD] = same_x + same_y
+    for row in OOD_ROWS:
+        x, y = divmod(row, SIZE)
+        same_x = outputs[x * SIZE + 2]
+        same_y = outputs[13 * SIZE + y]
+        outputs[row] = same_x + same_y
 
     summary = summarize(outputs)
 
@@ -113,9 +122,9 @@ def test_unequal_weights_need_the_span() -> None:
     assert summary["superposition_r2"] < 0.8
 
 
-def test_blank_outputs_have_no_score(rng) -> None:
+def test_blank_outputs_have_no_score() -> None:
     outputs = SUPERPOSED.copy()
-    outputs[OOD_ROWS[:25]] = 1e-7 * rng.normal(size=(25, SIZE, SIZE))
+    outputs[OOD_ROWS[:25]] *= 1e-7
 
     scores = compute(outputs)
     summary = summarize(outputs)
@@ -149,9 +158,10 @@ def test_broken_outputs_spoil_only_what_uses_them(value) -> None:
 
 def test_points_that_share_one_factor_alone() -> None:
     """In a gap of x, an OOD point shares no x with any ID point."""
-    is_ood = planted.hold_out(GRID[:, :1], 6, 9)
+    x, _ = GRID.T
+    is_ood = (6 <= x) & (x <= 9)
     units = np.eye(len(GRID))
-    outputs = planted.superpose(units, GRID, is_ood, {1: 1.0})
+    outputs = planted.superpose(units, GRID, is_ood, weights={1: 1.0})
 
     scores = compute(outputs, is_ood)
 
@@ -179,7 +189,7 @@ def test_images_that_are_superposed(rng) -> None:
 # Sums with nonnegative weights
 
 
-def explain(known: np.ndarray, target: np.ndarray) -> float:
+def explain(known: Array, target: Array) -> float:
     """R^2 by nonnegative least squares of all pixels."""
     _, error = scipy.optimize.nnls(known.T, target)
     return 1 - error**2 / np.sum(target**2)
@@ -198,13 +208,14 @@ def test_spans_are_those_of_direct_least_squares(rng) -> None:
     expected = explain(known, target)
     assert explain_target(target) == approx(expected, abs=1e-12)
     assert explain_by_blank(target) == 0.0
-    assert np.isnan(explain_target(np.full(300, np.inf)))
+    assert np.isnan(explain_target(np.inf * target))
 
 
 @pytest.mark.parametrize("apart", [1.0, 1e-6, 0.0])
 def test_outputs_that_hardly_differ(apart, rng) -> None:
     """On both sides of where inner products are as good as singular."""
-    known = rng.random(200) + apart * rng.random((20, 200))
+    differences = rng.random((20, 200))
+    known = rng.random(200) + apart * differences
     target = rng.random(200) + known[0]
 
     r2 = sp.make_span(known)(target)
@@ -228,7 +239,8 @@ def make_decoder(skips: bool = False, code: str = "code") -> keras.Model:
 
 
 CODE_GRID = planted.make_grid(6, 7)
-CODE_OOD = planted.hold_out(CODE_GRID, 2, 3) | (CODE_GRID[:, 0] == 5)
+IS_INSIDE = planted.hold_out(CODE_GRID, 2, 3)
+CODE_OOD = IS_INSIDE | (CODE_GRID[:, 0] == 5)
 NOT_TESTED = np.zeros(42, bool)
 SPLITS = Splits(
     CODE_GRID[~CODE_OOD],
@@ -244,18 +256,26 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
     predictions = predict_superposed_inputs(model, SPLITS)
 
     points = CODE_GRID[CODE_OOD]
+    known = CODE_GRID[~CODE_OOD]
+    memories = outputs[~CODE_OOD]
     assert predictions.shape == (len(points), 2, 3, 4, 1)
-    for point, images in zip(points, predictions, strict=True):
-        shares = ~CODE_OOD[:, None] & (CODE_GRID == point)
-        for image, rows in zip(images, shares.T, strict=True):
-            if rows.any():
-                expected = outputs[rows].mean(axis=0)
-                assert_allclose(image, expected, atol=1e-5)
-            else:  # all of x = 5 is held out
-                assert np.isnan(image).all()
+    for (place, factor), value in np.ndenumerate(points):
+        image = predictions[place, factor]
+        shares = known[:, factor] == value
+        if shares.any():
+            expected = memories[shares].mean(axis=0)
+            assert_allclose(image, expected, atol=1e-5)
+        else:  # all of x = 5 is held out
+            assert np.isnan(image).all()
 
 
-@pytest.mark.parametrize("changes", [{"skips": True}, {"code": "other"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"skips": True},
+        {"code": "other"},
+    ],
+)
 def test_decoders_of_other_inputs_superpose_none(changes) -> None:
     model = make_decoder(**changes)
     assert predict_superposed_inputs(model, SPLITS) is None

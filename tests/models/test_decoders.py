@@ -1,13 +1,15 @@
 """The decoders of the literature against slow definitions of theirs."""
 
-import itertools
+from typing import Any
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy import ndarray as Array
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
+from scipy.special import expit, softmax
 
 from tests.own_factors import TILES
 from tfcomp.config.run_flags import parse_config
@@ -111,19 +113,17 @@ def test_patches_of_pixels_are_tokens() -> None:
     ],
 )
 def test_a_patch_leaves_few_tokens(side, patch) -> None:
-    flags = f"--grid_size={side} --region=none --model=transformer"
-    config = parse_config(flags.split())
-    dataset = make_dataset(config)
-
-    assert choose_patch(config, dataset) == patch
+    flags = [f"--grid_size={side}", "--region=none"]
+    config = parse_config(flags)
+    assert choose_patch(config, make_dataset(config)) == patch
 
 
 @pytest.fixture
-def code(rng) -> np.ndarray:
+def code(rng) -> Array:
     return np.float32(rng.normal(size=(2, 4)))
 
 
-def check_pixel_dense(layer, code: np.ndarray, inputs: np.ndarray) -> None:
+def check_pixel_dense(layer: Any, code: Array, inputs: Array) -> None:
     """Compares a layer with a dense layer of inputs [2, 3, 5, units]."""
     layer(code)
     layer.bias.assign(np.arange(6) / 10)
@@ -135,10 +135,9 @@ def check_pixel_dense(layer, code: np.ndarray, inputs: np.ndarray) -> None:
 
 
 def test_pixel_dense_joins_coordinates(code) -> None:
-    places = pixels.make_coordinates(3, 5)
-    table = np.broadcast_to(places, (2, 3, 5, 2))
-    codes = np.broadcast_to(code[:, None, None], (2, 3, 5, 4))
-    inputs = np.concatenate([codes, table], axis=-1)
+    inputs = np.zeros((2, 3, 5, 6))
+    inputs[..., :4] = code[:, None, None]
+    inputs[..., 4:] = pixels.make_coordinates(3, 5)
 
     layer = pixels.PixelDense((3, 5), 6, "coordinates")
 
@@ -162,22 +161,21 @@ def test_film_is_its_equation(rng) -> None:
 
     stages = make_stage_model(model)(POINTS)
 
-    film = model.get_layer("film_0")(stages["code"]).numpy()
+    film = model.get_layer("film_0")(stages["code"])
     gamma, beta = np.split(film[:, None, None], 2, axis=-1)
-    places = pixels.make_sinusoids(12, 16, 8)[None]
-    convolved = model.get_layer("convolution_0")(places).numpy()
-    expected = (1 + gamma) * convolved + beta
-    assert_allclose(stages["stage_0"], expected.clip(0), atol=1e-4)
+    places = pixels.make_sinusoids(12, 16, 8)
+    convolve = model.get_layer("convolution_0")
+    expected = (1 + gamma) * convolve(places[None]) + beta
+    assert_allclose(stages["stage_0"], expected.numpy().clip(0), atol=1e-4)
 
 
 HEADS = 4
 WIDTH = 8
 
 
-def attend_slowly(layer: keras.Layer, tokens: np.ndarray) -> tuple:
+def attend_slowly(layer: keras.Layer, tokens: Array) -> tuple:
     """The output, and the mean overlap of two tokens' shares."""
-    weights = [weight.numpy().astype(float) for weight in layer.weights]
-    query, key, value, output = weights
+    query, key, value, output = layer.get_weights()
     table = pixels.make_sinusoids(3, 4, WIDTH)
     outputs = np.zeros((2, 3, 4, WIDTH)) + table
     overlaps = []
@@ -187,12 +185,12 @@ def attend_slowly(layer: keras.Layer, tokens: np.ndarray) -> tuple:
             keys = tokens[n] @ key[head]
             values = tokens[n] @ value[head]
             scores = keys @ (table[row, column] @ query[head])
-            shares = np.exp(scores / np.sqrt(WIDTH / HEADS))
-            shares /= shares.sum()
+            shares = softmax(scores / np.sqrt(WIDTH / HEADS))
             outputs[n, row, column] += output[head] @ (shares @ values)
             attention.append(shares)
-        pairs = itertools.combinations(np.mean(attention, axis=0), 2)
-        overlaps.append(sum(one * other for one, other in pairs))
+        first, second, third = np.mean(attention, axis=0)
+        overlap = first * second + first * third + second * third
+        overlaps.append(overlap)
     return outputs, np.mean(overlaps)
 
 
@@ -225,19 +223,18 @@ def test_a_token_alone_does_not_interact() -> None:
 # Composition
 
 
-def compose_slowly(method: str, x: list, masks: list) -> float:
-    """One pixel of one channel; of a product, x [K, R]."""
+def compose_slowly(method: str, x: Array, masks: Array) -> float:
+    """One pixel of one channel; x [3, R], where R is 1 but for products."""
     if "product" in method:
         return np.sum(np.prod(x, axis=0))
 
-    x = [value[0] for value in x]
+    x = x[:, 0]
     if method == "additive":
         return sum(x)
     if method == "slots":
-        weights = np.exp(masks)
-        return np.dot(weights, x) / weights.sum()
+        return softmax(masks) @ x
 
-    front, middle = 1 / (1 + np.exp(-np.array(masks)))
+    front, middle = expit(masks)
     behind = middle * x[1] + (1 - middle) * x[2]
     return front * x[0] + (1 - front) * behind
 
@@ -253,20 +250,22 @@ def compose_slowly(method: str, x: list, masks: list) -> float:
     ],
 )
 def test_compositions(method, num_masks, rank, rng) -> None:
-    inputs = []
-    for depth in [2 * rank] * 3 + [1] * num_masks:
-        values = rng.normal(size=(2, 3, 4, depth))
-        inputs.append(np.float32(values))
-    compose = pixels.Composition(method, channels=2, groups=3)
+    parts = rng.standard_normal((3, 2, 3, 4, 2 * rank), np.float32)
+    all_masks = rng.standard_normal((num_masks, 2, 3, 4, 1), np.float32)
+    compose = pixels.Composition(
+        method,
+        channels=2,
+        groups=3,
+    )
 
-    image = compose(inputs).numpy()
+    image = compose([*parts, *all_masks]).numpy()
 
     assert image.shape == (2, 3, 4, 2)
-    for *place, channel in np.ndindex(image.shape):
-        x = [part[*place][channel::2] for part in inputs[:3]]
-        masks = [mask[*place][0] for mask in inputs[3:]]
+    for (n, row, column, channel), value in np.ndenumerate(image):
+        x = parts[:, n, row, column, channel::2]
+        masks = all_masks[:, n, row, column, 0]
         expected = compose_slowly(method, x, masks)
-        assert image[*place, channel] == approx(expected, 1e-4, 1e-6)
+        assert value == approx(expected, 1e-4, 1e-6)
 
 
 @pytest.fixture
@@ -275,17 +274,21 @@ def grouped() -> keras.Model:
 
 
 def test_groups_add_up(grouped) -> None:
-    low = [3, 1.5, 0, 2]
-    high = [5, 4, 9, 2]
-    other = [3, 4, 0, 2]
-    another = [5, 1.5, 9, 2]
+    points = np.float32(
+        [
+            [3, 1.5, 0, 2],
+            [3, 4, 0, 2],
+            [5, 1.5, 9, 2],
+            [5, 4, 9, 2],
+        ]
+    )
 
-    images = grouped(np.float32([low, high, other, another]))
+    images = grouped(points)
 
-    first, last, second, third = np.asarray(images, float)
-    mixed = first + last - second - third
+    low, other, another, high = np.asarray(images, float)
+    mixed = low + high - other - another
     assert np.abs(mixed).max() < 1e-6
-    assert np.abs(first - last).max() > 1e-3
+    assert np.abs(low - high).max() > 1e-3
 
 
 def test_second_derivatives_are_within_groups(grouped) -> None:

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy import ndarray as Array
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
 
@@ -34,17 +35,18 @@ def scale(layer: AxisEmbedding, **norms: float) -> None:
         weight.assign(unit * norms.get(weight.name, 1.0))
 
 
-def render_slowly(layer: AxisEmbedding) -> np.ndarray:
-    kept = dict(zip(layer.axes, layer.kept.numpy(), strict=True))
+def render_slowly(layer: AxisEmbedding) -> Array:
     profiles = layer.profiles()
     _, num_rows, num_columns = SIZE
     matrices = np.zeros(SIZE)
-    for i, row, column in np.ndindex(SIZE):
-        if kept.get("rows"):
-            value = profiles["rows"][i, row] / math.sqrt(num_columns)
-            matrices[i, row, column] += value
-        if kept.get("columns"):
-            value = profiles["columns"][i, column] / math.sqrt(num_rows)
+    for axis, is_kept in zip(layer.axes, layer.kept.numpy(), strict=True):
+        if not is_kept:
+            continue
+        for i, row, column in np.ndindex(SIZE):
+            if axis == "rows":
+                value = profiles[axis][i, row] / math.sqrt(num_columns)
+            else:
+                value = profiles[axis][i, column] / math.sqrt(num_rows)
             matrices[i, row, column] += value
     return matrices
 
@@ -73,7 +75,7 @@ def get_penalty(layer: AxisEmbedding) -> tuple[float, list]:
     """Its value, and its gradient by every profile."""
     profiles = [weight.value for weight in layer.trainable_weights]
     with tf.GradientTape() as tape:
-        total = tf.add_n([*layer.losses, tf.constant(0.0)])
+        total = sum(layer.losses, tf.constant(0.0))
     gradients = tape.gradient(total, profiles, unconnected_gradients="zero")
     return float(total), gradients
 
@@ -151,14 +153,18 @@ def test_factors_without_an_axis_get_matrices(axes, x, angle) -> None:
             make_categories("digit", [0, 1]),
         )
     )
-    expected = {"x": x, "angle": angle, "digit": ()}
+    expected = {
+        "x": x,
+        "angle": angle,
+        "digit": (),
+    }
     assert parse_axes(axes, space) == expected
 
 
 # Penalties of low-rank matrices
 
 
-def compute_entropy_slowly(coefficients: np.ndarray) -> np.ndarray:
+def compute_entropy_slowly(coefficients: Array) -> Array:
     entropies = []
     for row in coefficients:
         shares = row**2 / np.sum(row**2)
@@ -169,16 +175,16 @@ def compute_entropy_slowly(coefficients: np.ndarray) -> np.ndarray:
     return np.array(entropies)
 
 
-def compute_raw_variance(vectors: np.ndarray) -> np.ndarray:
+def compute_raw_variance(vectors: Array) -> Array:
     return np.var(vectors, axis=-1, ddof=1)
 
 
-def compute_unit_variance(vectors: np.ndarray) -> np.ndarray:
+def compute_unit_variance(vectors: Array) -> Array:
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return compute_raw_variance(vectors / norms)
 
 
-def compute_gradient(penalty, weight: np.ndarray) -> np.ndarray:
+def compute_gradient(penalty, weight: Array) -> Array:
     variable = tf.Variable(weight, dtype="float32")
     with tf.GradientTape() as tape:
         value = penalty(variable)
@@ -222,19 +228,21 @@ def test_penalty_and_gradient_equal_loops(
 
 def test_entropy_of_known_rows_of_any_scale(rng) -> None:
     penalty = EntropyRegularizer(1.0)
-    assert float(penalty([[0.0, 3.0, 0.0, 0.0]])) == 0.0
-    assert float(penalty([[1.0, -1.0, 1.0, 1.0]])) == approx(math.log(4))
+    of_one = penalty([[0.0, 3.0, 0.0, 0.0]])
+    of_four = penalty([[1.0, -1.0, 1.0, 1.0]])
+    assert float(of_one) == 0.0
+    assert float(of_four) == approx(math.log(4))
 
-    row = rng.normal(size=(1, 6)).astype("float32")
+    row = rng.standard_normal((1, 6), np.float32)
     expected = penalty(row)
-    for factor in (1e-25, 1e25):
-        scaled = penalty(row * np.float32(factor))
+    for factor in np.float32([1e-25, 1e25]):
+        scaled = penalty(factor * row)
         assert_allclose(scaled, expected, rtol=1e-5)
 
-    gradient = compute_gradient(penalty, [[0, 0, 0], [0, 2, 1]])
-    assert np.isfinite(gradient).all()
-    assert_array_equal(gradient[0], 0.0)
-    assert gradient[1, 0] == 0.0
+    zero, sparse = compute_gradient(penalty, [[0, 0, 0], [0, 2, 1]])
+    assert_array_equal(zero, 0.0)
+    assert np.isfinite(sparse).all()
+    assert sparse[0] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -246,9 +254,9 @@ def test_entropy_of_known_rows_of_any_scale(rng) -> None:
 )
 def test_variance_keeps_digits_near_constant_vectors(basis, define) -> None:
     penalty = VarianceRegularizer(1.0, basis)
-    vectors = 1000.0 + np.arange(8.0).reshape(1, 1, 8) / 64
+    vectors = 1000.0 + np.arange(8.0)[None, None] / 64
 
-    value = penalty(vectors.astype("float32"))
+    value = penalty(np.float32(vectors))
 
     assert_allclose(value, define(vectors).sum(), rtol=1e-4)
     # As of images with one row or one column.

@@ -87,7 +87,7 @@ def test_flags_of_another_version(flag, run_copy) -> None:
     ],
 )
 def test_a_model_that_does_not_belong_to_the_scores(
-    change: Callable, word: str, run_copy
+    change, word, run_copy
 ) -> None:
     """The report had other errors than metrics.json, and NaN was exported."""
     file = run_copy / "model.keras"
@@ -155,7 +155,10 @@ def test_a_moved_run_is_repaired_where_it_lies(run_copy, tmp_path) -> None:
 @pytest.mark.parametrize("member", ["config.json", "model.weights.h5", "x"])
 @pytest.mark.parametrize(
     "load",
-    [lambda file: load_run(file.parent), lambda file: open_model(file, [])],
+    [
+        lambda file: load_run(file.parent),
+        lambda file: open_model(file, []),
+    ],
 )
 def test_a_model_that_would_fill_the_memory(
     member, load, run_copy, monkeypatch
@@ -239,7 +242,12 @@ def test_files_that_do_not_fit_are_left_out(
     tmp_path, capsys, monkeypatch
 ) -> None:
     """A bomb, images of another number, an encrypted and a damaged file."""
-    sizes = [(2, 3, 4), (2, 400, 400), (5, 3, 4), (2, 3, 4)]
+    sizes = [
+        (2, 3, 4),
+        (2, 400, 400),
+        (5, 3, 4),
+        (2, 3, 4),
+    ]
     for epoch, size in enumerate(sizes, 1):
         images = np.zeros((*size, 1))
         write_outputs(tmp_path, epoch, GRID, images, np.zeros(2))

@@ -22,7 +22,14 @@ LOW_RANK = ["--flagfile=low_rank.flags"]
 HARD = ["--flagfile=hard_rendering.flags"]
 ROTATION = ["--flagfile=rotated_mnist.flags"]
 ODD = ["--dataset=odd", "--region=none"]
-FACTORS = np.array([[2, 3], [4.5, 6.25], [11, 0]], np.float32)
+FACTORS = np.array(
+    [
+        [2, 3],
+        [4.5, 6.25],
+        [11, 0],
+    ],
+    np.float32,
+)
 
 
 def make(*flags: str) -> keras.Model:

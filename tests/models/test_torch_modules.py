@@ -14,16 +14,17 @@ torch = pytest.importorskip("torch")
 from tfcomp.models.loading import TorchModule  # noqa: E402
 
 TABLE = FactorTable(IMAGES, CLASSES, names=list("abc"))
+NUM_PIXELS = 30  # 5 x 6
 
 
 def make_decoder(dtype: Any = torch.float32) -> Any:
     torch.manual_seed(0)
     nn = torch.nn
-    num_pixels = int(np.prod(TABLE.image_shape))
+    hidden = nn.Sequential(nn.Linear(3, 8), nn.Tanh())
     module = nn.Sequential()
-    module.add_module("hidden", nn.Sequential(nn.Linear(3, 8), nn.Tanh()))
+    module.add_module("hidden", hidden)
     module.add_module("drop", nn.Dropout(0.5))
-    module.add_module("pixels", nn.Linear(8, num_pixels))
+    module.add_module("pixels", nn.Linear(8, NUM_PIXELS))
     return module.to(dtype)
 
 
@@ -48,12 +49,13 @@ def test_geometry_is_exact(dtype, inputs) -> None:
     grid = result.dataset.splits.grid
     scale = np.ones(3)
     if inputs == "unit":
-        scale = 1 / np.ptp(grid, axis=0)
-    points = torch.tensor(scale * grid, dtype=dtype)  # values begin with 0
+        scale = 1 / grid.max(axis=0)  # values begin with 0
+    points = torch.tensor(scale * grid, dtype=dtype)
     module.eval()
     for name, part in (("hidden.1", module[0]), ("image", module)):
         compute = torch.func.vmap(torch.func.jacrev(part))
-        slopes = compute(points).detach().double().numpy() * scale
+        jacobians = compute(points).detach()
+        slopes = jacobians.double().numpy() * scale
         expected = np.einsum("nki,nkj->nij", slopes, slopes)
         assert_allclose(result.geometry(name), expected, rtol=1e-3, atol=1e-6)
     assert not result.analysis.nondifferentiable
@@ -148,8 +150,8 @@ def test_encoders_get_channels_first() -> None:
     images = torch.from_numpy(table.draw(table.points))
     with torch.no_grad():
         convolved = module.conv(images.permute(0, 3, 1, 2))
-    activations = result.activations("conv").reshape(24, -1)
-    expected = convolved.numpy().reshape(24, -1)
+    activations = result.activations("conv")
+    expected = convolved.numpy().reshape(activations.shape)
     assert result.stages == ["conv", "latents", "image"]
     assert_allclose(activations, expected, atol=1e-6)
 
@@ -159,11 +161,14 @@ def test_the_pooled_output_of_an_encoder_is_its_embedding() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.body = torch.nn.Flatten()
-            self.pool = torch.nn.Linear(int(np.prod(TABLE.image_shape)), 2)
+            self.pool = torch.nn.Linear(NUM_PIXELS, 2)
 
         def forward(self, images: Any) -> Any:
             hidden = self.body(images)
-            return {"pooler_output": self.pool(hidden), "states": (hidden,)}
+            return {
+                "pooler_output": self.pool(hidden),
+                "states": (hidden,),
+            }
 
     result = tfcomp.evaluate_encoder(Encoder(), TABLE, codes=False)
 

@@ -41,10 +41,7 @@ def test_a_flag_of_another_model_is_named() -> None:
     assert not describe("--model=additive", names=["groups"])
 
 
-def test_commands_print_it(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_commands_print_it(monkeypatch, capsys) -> None:
     def stop(*arguments: object) -> None:
         raise RunError("a training would begin")
 
@@ -72,10 +69,7 @@ def test_parts_of_users_may_read_any_flag() -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_model_reads_no_flag_that_is_named(
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_reads_no_flag_that_is_named(name, monkeypatch) -> None:
     flags = [f"--model={name}", "--encoding=one_hot"]
     config = parse_config([*LINE.split(), *flags])
     dataset = make_data(LINE, *flags)

@@ -36,7 +36,12 @@ def compute_student(values: list[float]) -> tuple[float, float]:
     """Student's interval, as SciPy has it."""
     mean = np.mean(values)
     error = stats.sem(values)
-    return stats.t.interval(0.95, df=len(values) - 1, loc=mean, scale=error)
+    return stats.t.interval(
+        0.95,
+        df=len(values) - 1,
+        loc=mean,
+        scale=error,
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +52,7 @@ def compute_student(values: list[float]) -> tuple[float, float]:
         (Limits(high=1.0), [0.99, -3.0, 1.0]),
     ],
 )
-def test_no_interval_leaves_the_range(limits: Limits, values: list) -> None:
+def test_no_interval_leaves_the_range(limits, values) -> None:
     middle = float(np.mean(values))
 
     low, high = compute_interval(values)
@@ -70,7 +75,7 @@ def test_known_scales() -> None:
 
 
 @pytest.mark.parametrize("limits", [REAL, POSITIVE, SHARE, CORRELATION])
-def test_narrow_intervals_are_those_of_student(limits: Limits, rng) -> None:
+def test_narrow_intervals_are_those_of_student(limits, rng) -> None:
     values = 0.5 + 1e-4 * rng.normal(size=6)
 
     interval = compute_interval(values, limits)
@@ -95,8 +100,15 @@ def test_statistics_against_a_textbook() -> None:
     assert statistics.count == 3
 
 
-@pytest.mark.parametrize("values", [[], [None, None], [1.0, 2.0, None]])
-def test_a_seed_without_its_number(values: list) -> None:
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [None, None],
+        [1.0, 2.0, None],
+    ],
+)
+def test_a_seed_without_its_number(values) -> None:
     # The mean over those that did not diverge would flatter.
     by_seed = dict(enumerate(values))
     assert compute_statistics(values) is None
@@ -134,7 +146,7 @@ def test_geometric_mean() -> None:
         (8, 10, False),
     ],
 )
-def test_shares(wins: int, count: int, is_more_than_half: bool) -> None:
+def test_shares(wins, count, is_more_than_half) -> None:
     is_won = [float(seed < wins) for seed in range(count)]
 
     share = estimate_share(dict(enumerate(is_won)))
@@ -228,10 +240,17 @@ def test_differences_of_no_spread_have_no_test() -> None:
     "pairs, expected",
     [
         ("first", [[1, 2], [1, 3]]),
-        ("all", [[1, 2], [1, 3], [2, 3]]),
+        (
+            "all",
+            [
+                [1, 2],
+                [1, 3],
+                [2, 3],
+            ],
+        ),
     ],
 )
-def test_compared_settings(pairs: str, expected: list) -> None:
+def test_compared_settings(pairs, expected) -> None:
     rows = [(depth, 0, "mse", 1.0) for depth in (1, 2, 3)]
     table = pd.DataFrame(rows, columns=COLUMNS)
     compared = compare_settings(table, ["depth"], pairs)
@@ -247,7 +266,7 @@ def test_compared_settings(pairs: str, expected: list) -> None:
         ([], []),
     ],
 )
-def test_holm_by_hand(p_values: list, adjusted: list) -> None:
+def test_holm_by_hand(p_values, adjusted) -> None:
     assert adjust_by_holm(p_values) == approx(adjusted)
 
 
@@ -290,7 +309,7 @@ def test_a_flag_is_named_though_others_together_tell_it() -> None:
         ({"rate": 0.12345678}, "rate 0.12345678"),
     ],
 )
-def test_labels(setting: dict, label: str) -> None:
+def test_labels(setting, label) -> None:
     assert choose_flags([setting]) == []
     assert make_label(setting, list(setting)) == label
 

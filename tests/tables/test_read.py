@@ -22,12 +22,27 @@ from tfcomp.tables.read import KEYS, Results, read_pack
 ROOT = Path(__file__).parents[2]
 HISTORY = "epoch,train/loss,ood/mse\n1,0.5,0.25\n2,0.125,\n"
 METRICS: dict[str, Any] = {
-    "id": {"mse": 0.1, "hit_rate": None, "mine": 3},
+    "id": {
+        "mse": 0.1,
+        "hit_rate": None,
+        "mine": 3,
+    },
     "ood": {"mse": 1 / 3, "relative_mse": 1e-300},
     "r2": {"ood": 0.25},
-    "layers": {"code": {"factorization": 1.0}, "image": {"factorization": 0.5}},
-    "train": {"seconds": 9, "attempts": [{"seed": 1}, {"seed": 7}]},
-    "own_measures": {"mine": {"label": "a count", "limits": [0, 9]}},
+    "layers": {
+        "code": {"factorization": 1.0},
+        "image": {"factorization": 0.5},
+    },
+    "train": {
+        "seconds": 9,
+        "attempts": [{"seed": 1}, {"seed": 7}],
+    },
+    "own_measures": {
+        "mine": {
+            "label": "a count",
+            "limits": [0, 9],
+        }
+    },
     "weights_hash": "ab12",
 }
 MEASURES: dict[str, Any] = {
@@ -39,7 +54,10 @@ MEASURES: dict[str, Any] = {
     "border_relative_mse": [0.5, 0.25],
     "multiple_peaks_by_height_ood": [0.1, 0.2],
     "axis_ratio": 2,
-    "start": {"factorization": [0.7, 0.6], "axis_ratio": 1.5},
+    "start": {
+        "factorization": [0.7, 0.6],
+        "axis_ratio": 1.5,
+    },
 }
 # As a person would list them.
 EXPECTED = [
@@ -95,7 +113,7 @@ def write_metrics(run: Path, **changes: Any) -> None:
     (run / "metrics.json").write_text(json.dumps(content))
 
 
-def test_every_number_of_a_run(tmp_path: Path) -> None:
+def test_every_number_of_a_run(tmp_path) -> None:
     folder = write_run(tmp_path / "r", "--seed=105", "--depth=3")
 
     runs, numbers = tfcomp.read_runs(tmp_path)
@@ -117,7 +135,7 @@ def test_every_number_of_a_run(tmp_path: Path) -> None:
     assert run | expected == run
 
 
-def test_epochs_are_those_of_the_history(tmp_path: Path) -> None:
+def test_epochs_are_those_of_the_history(tmp_path) -> None:
     folder = write_run(tmp_path / "r")
     (folder / "history.csv").write_text(HISTORY)
 
@@ -135,11 +153,14 @@ def sort_numbers(results: Results) -> pd.Series:
     return numbers["value"].sort_index()
 
 
-def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
+def test_a_packed_study_has_the_same_numbers(tmp_path) -> None:
     sweep = tmp_path / "logs" / "sweep"
     # A shallow network first, whose stages are some of those of a deeper one.
     flags = ["--learning_rate=3e-4", "--log_dir=/home/me", "--flag_of_1999=no"]
-    depths = {2: ["code", "image"], 3: ["code", "s_0", "image"]}
+    depths = {
+        2: ["code", "image"],
+        3: ["code", "s_0", "image"],
+    }
     for depth, stages in depths.items():
         trial = sweep / "trials" / str(depth)
         folder = write_run(trial, f"--depth={depth}", *flags)
@@ -167,7 +188,7 @@ def test_a_packed_study_has_the_same_numbers(tmp_path: Path) -> None:
     )
 
 
-def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
+def test_a_flag_of_a_later_version_changes_no_hash(tmp_path) -> None:
     """An old table has no such column, and its runs are the same ones."""
     folder = write_run(tmp_path / "r", "--depth=3", "--rank=16")
     table = read_results([str(folder)])
@@ -180,7 +201,7 @@ def test_a_flag_of_a_later_version_changes_no_hash(tmp_path: Path) -> None:
     assert run.row["noise"] == 0.0
 
 
-def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path: Path) -> None:
+def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path) -> None:
     """Runs without it are packed beside runs that have it."""
     write_run(tmp_path / "old", "--seed=1", "--flag_of_1999=no")
     write_run(tmp_path / "new", "--seed=2")
@@ -199,7 +220,7 @@ def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path: Path) -> None:
     assert again == (path, False)
 
 
-def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
+def test_a_retired_flag_tells_no_runs_apart(tmp_path) -> None:
     write_run(tmp_path / "old", "--seed=1", "--orthogonal=False")
     write_run(tmp_path / "new", "--seed=2")
     table = read_results([str(tmp_path)])
@@ -210,7 +231,7 @@ def test_a_retired_flag_tells_no_runs_apart(tmp_path: Path) -> None:
     assert flags.nunique().max() == 1
 
 
-def test_repeats_are_left_out(tmp_path: Path) -> None:
+def test_repeats_are_left_out(tmp_path) -> None:
     for number in range(3):
         folder = write_run(tmp_path / f"r{number}", "--seed=2")
         start = 1000 - number
@@ -237,17 +258,14 @@ def test_repeats_are_left_out(tmp_path: Path) -> None:
         lzma.compress(b'name,seed\n"x,1\n'),
     ],
 )
-def test_damaged_packs_are_one_line(tmp_path: Path, content: bytes) -> None:
+def test_damaged_packs_are_one_line(tmp_path, content) -> None:
     (tmp_path / "x.csv.xz").write_bytes(content)
     with pytest.raises(DamagedFileError, match="x.csv.xz") as caught:
         tfcomp.read_runs(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_fills_the_memory(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_file_that_fills_the_memory(tmp_path, monkeypatch) -> None:
     """92 kB can unpack to 600 MB."""
     monkeypatch.setattr(files, "MAX_UNPACKED", 2**20)
     path = tmp_path / "bomb.csv.xz"
@@ -275,7 +293,7 @@ Read = Callable[[], list[str]]
 
 
 @pytest.fixture
-def read_expected(tmp_path: Path, capsys: pytest.CaptureFixture) -> Read:
+def read_expected(tmp_path, capsys) -> Read:
     """Reads `logs` in three ways; checks numbers, returns what is left out."""
     logs = tmp_path / "logs"
     output = tmp_path / "out"
@@ -307,9 +325,7 @@ def read_expected(tmp_path: Path, capsys: pytest.CaptureFixture) -> Read:
     ],
 )
 def test_a_damaged_history_loses_no_run(
-    content: str,
-    tmp_path: Path,
-    read_expected: Read,
+    content, tmp_path, read_expected
 ) -> None:
     """The scores at the end stay, and what is missing is said."""
     folder = write_run(tmp_path / "logs" / "r", "--seed=1")
@@ -332,10 +348,7 @@ def test_a_damaged_history_loses_no_run(
     ],
 )
 def test_a_number_that_is_text_is_said(
-    change: dict,
-    place: str,
-    tmp_path: Path,
-    read_expected: Read,
+    change, place, tmp_path, read_expected
 ) -> None:
     write_run(tmp_path / "logs" / "a", "--seed=1")
     damaged = write_run(tmp_path / "logs" / "b", "--seed=2")

@@ -10,10 +10,15 @@ from tfcomp.config.errors import ConfigError, RunError
 
 
 @pytest.fixture
-def sweep(tmp_path: Path) -> Path:
+def sweep(tmp_path) -> Path:
     """Two depths with two seeds; the deeper network has one stage more."""
     folder = tmp_path / "s[1]"  # no pattern
-    trials = [(2, 0), (2, 1), (3, 0), (3, 1)]
+    trials = [
+        (2, 0),
+        (2, 1),
+        (3, 0),
+        (3, 1),
+    ]
     for number, (depth, seed) in enumerate(trials):
         run = folder / "trials" / str(number)
         write_run(run, f"--depth={depth}", f"--seed={seed}")
@@ -22,12 +27,20 @@ def sweep(tmp_path: Path) -> Path:
             stages.insert(1, "middle")
         layers = {}
         for place, stage in enumerate(stages):
-            layers[stage] = {"probe": place + number / 4, "seed": 9}
-        write_metrics(run, layers=layers, ood={"mse": number / 8}, measures={})
+            layers[stage] = {
+                "probe": place + number / 4,
+                "seed": 9,
+            }
+        write_metrics(
+            run,
+            layers=layers,
+            ood={"mse": number / 8},
+            measures={},
+        )
     return folder
 
 
-def test_a_row_for_each_run(sweep: Path) -> None:
+def test_a_row_for_each_run(sweep) -> None:
     loaded = tfcomp.load_sweep(sweep)
     table = loaded.to_frame()
 
@@ -40,7 +53,7 @@ def test_a_row_for_each_run(sweep: Path) -> None:
     assert folders == ["0", "1", "2", "3"]
 
 
-def test_a_row_for_each_stage(sweep: Path) -> None:
+def test_a_row_for_each_stage(sweep) -> None:
     loaded = tfcomp.load_sweep(sweep)
     table = loaded.to_frame("stages")
 
@@ -55,7 +68,7 @@ def test_a_row_for_each_stage(sweep: Path) -> None:
         loaded.to_frame("layers")
 
 
-def test_sweeps_and_runs_are_told_apart(sweep: Path) -> None:
+def test_sweeps_and_runs_are_told_apart(sweep) -> None:
     """Each error says what to call instead, and names no flag."""
     with pytest.raises(RunError, match="^run .* a sweep: .*/trials/"):
         tfcomp.load_run(sweep)

@@ -105,7 +105,7 @@ def test_epochs_of_one_call_give_the_same_bits(
     fit, tmp_path, monkeypatch
 ) -> None:
     """Two epochs a call or one, also when killed between and resumed."""
-    flags = (*MLP, "--compiled=always")
+    flags = (*MLP, "--epochs=4", "--compiled=always")
     mlp = MODELS.get("mlp")
 
     def build(*of_run: Any) -> keras.Model:
@@ -194,12 +194,7 @@ def test_products_look_up_what_take_does() -> None:
     ],
 )
 def test_when_steps_are_compiled(
-    choice,
-    gpus,
-    memory,
-    replicas,
-    expected,
-    monkeypatch,
+    choice, gpus, memory, replicas, expected, monkeypatch
 ) -> None:
     """On one GPU, if the table fits; on request; never with replicas."""
     devices = ["GPU"] * gpus

@@ -36,7 +36,8 @@ def test_the_card_of_a_saved_model_calls_its_signatures(
     card = (version / "README.md").read_text()
 
     names: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", card, re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    for block in blocks:
         exec(block, names)
 
     assert names["image"].shape == (1, 12, 12, 1)
@@ -56,7 +57,8 @@ def test_geometry_is_semidefinite(smoke_run, saved) -> None:
 
     geometry = saved.signatures["geometry"](factors=grid)
 
-    jacobians = compute_stage_jacobians(make_stage_model(run.model), grid)
+    stage_model = make_stage_model(run.model)
+    jacobians = compute_stage_jacobians(stage_model, grid)
     for stage, metric in geometry.items():
         values = np.linalg.eigvalsh(np.float64(metric))
         assert values.min() >= -1e-6 * values.max()

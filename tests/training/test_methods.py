@@ -49,7 +49,7 @@ def test_layers_weights_and_steps_are_those_of_the_network() -> None:
         (["--l1_weight=0.5"], "0.5 times"),
     ],
 )
-def test_what_was_set_is_said(arguments: list[str], word: str) -> None:
+def test_what_was_set_is_said(arguments, word) -> None:
     text, _ = describe(*arguments)
     plain, _ = describe()
     assert word in text

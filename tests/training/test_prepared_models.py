@@ -39,7 +39,10 @@ RENDERING = (
 def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
     metrics = train_and_evaluate(config)
     model = keras.models.load_model(Path(config.run_dir) / "model.keras")
-    return model.get_weights(), {**metrics, "train": None}
+    return model.get_weights(), {
+        **metrics,
+        "train": None,
+    }
 
 
 @pytest.mark.slow
@@ -68,38 +71,41 @@ def test_what_observes_is_kept_for_the_same_network(
 ) -> None:
     """Not the trained model; nor for another network, grid or own part."""
     monkeypatch.setattr(prepared_models, "_kept", {})
-    build = MODELS.get("cnn").target
+    build = MODELS.get("mlp").target
+    small = ("--model=mlp", "--depth=1")
+    strategy = prepared_models.make_strategy()
 
     def build_own(config: RunConfig, dataset: Dataset) -> keras.Model:
         model = build(config, dataset)
-        return keras.Model(model.input, keras.layers.Dropout(0.5)(model.output))
+        noisy = keras.layers.Dropout(0.5)(model.output)
+        return keras.Model(model.input, noisy)
 
     monkeypatch.setitem(MODELS._entries, "own", Entry(build_own))
 
     def prepare(*flags: str) -> prepared_models.PreparedModels:
         keras.backend.clear_session()  # names count from 1, as in a trial
-        config = make_smoke(*flags)
-        with prepared_models.prepare_models(
-            config, make_dataset(config), prepared_models.make_strategy()
-        ) as m:
-            return m
+        config = make_smoke(*small, *flags)
+        data = make_dataset(config)
+        with prepared_models.prepare_models(config, data, strategy) as models:
+            return models
 
     first = prepare()
     other = prepare("--learning_rate=0.1", "--region=corner:7", "--seed=3")
     assert other.traced is first.traced
     assert other.trained is not first.trained
-    for flags in (("--width=8",), ("--grid_size=16",)):
-        assert prepare(*flags).traced is not first.traced
-    plugin = dataclasses.replace(make_smoke(), plugins="json")
-    for own in (make_smoke("--model=own"), plugin):  # as in a notebook
+    for flag in ("--width=8", "--grid_size=16"):
+        assert prepare(flag).traced is not first.traced
+    plugin = dataclasses.replace(make_smoke(*small), plugins="json")
+    in_notebook = make_smoke(*small, "--model=own")
+    for own in (in_notebook, plugin):
         data = make_dataset(own)
-        with prepared_models.prepare_models(
-            own, data, prepared_models.make_strategy()
-        ) as m:
-            start = [v.numpy() for v in m.trained.variables]  # of dropout, too
-            m.trained(data.splits.grid, training=True)
-            m.restart(own, data)
-        assert_equal([v.numpy() for v in m.trained.variables], start)
+        with prepared_models.prepare_models(own, data, strategy) as models:
+            variables = models.trained.variables  # of dropout, too
+            start = [variable.numpy() for variable in variables]
+            models.trained(data.splits.grid, training=True)
+            models.restart(own, data)
+        end = [variable.numpy() for variable in variables]
+        assert_equal(end, start)
         assert not prepared_models._kept
 
 

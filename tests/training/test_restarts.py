@@ -103,7 +103,11 @@ def test_a_diverged_attempt_has_failed(
     weights, metrics, curves = run(make_smoke(*MISSED, "--resume"))
 
     failed, _ = metrics.pop("train")["attempts"]
-    assert failed == {"seed": 0, "id_relative_mse": None, "decided": False}
+    assert failed == {
+        "seed": 0,
+        "id_relative_mse": None,
+        "decided": False,
+    }
     # The same as a run of that seed by itself.
     seed = derive_seed(0, 1)
     alone = run(make_smoke(*FLAGS, f"--seed={seed}", "--run_name=alone"))

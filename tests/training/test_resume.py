@@ -1,7 +1,9 @@
 """Resume: an interrupted run ends in the bits of one that was not."""
 
 import functools
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -40,7 +42,6 @@ ACTING = (
     "--epochs=4",
     "--steps_per_epoch=4",
 )
-Fit = Callable[..., keras.Model]
 
 
 class StopAfter(keras.callbacks.Callback):
@@ -67,11 +68,15 @@ def check_equal(first: keras.Model, second: keras.Model) -> None:
 
 
 @pytest.fixture(scope="module")
-def fit_whole(fit, tmp_path_factory) -> Fit:
+def fit_whole(fit, tmp_path_factory) -> Callable[..., tuple]:
     """Trains without an interruption, once for all tests."""
-    return functools.cache(
-        lambda flags: fit(flags, tmp_path_factory.mktemp("whole"))
-    )
+
+    @functools.cache
+    def train(flags: tuple[str, ...]) -> tuple[keras.Model, Path]:
+        folder = tmp_path_factory.mktemp("whole")
+        return fit(flags, folder), folder
+
+    return train
 
 
 @pytest.mark.parametrize(
@@ -87,9 +92,12 @@ def test_resume_is_exact(flags, stops, fit_whole, fit, tmp_path) -> None:
     for epochs in stops:  # so many more in each session
         with pytest.raises(KeyboardInterrupt):
             fit(flags, tmp_path, StopAfter(epochs))
-    check_equal(fit_whole(flags), fit(flags, tmp_path))
+    resumed = fit(flags, tmp_path)
+
+    expected, _ = fit_whole(flags)
+    check_equal(expected, resumed)
     if flags == FALLING_RATE:  # the plateau is reached
-        assert fit_whole(flags).optimizer.learning_rate.numpy() < 0.5
+        assert resumed.optimizer.learning_rate.numpy() < 0.5
 
 
 def make_dropout() -> keras.Model:
@@ -134,13 +142,17 @@ def test_random_layers_go_on_where_they_were(tmp_path, rng) -> None:
 def test_what_is_finished_trains_no_more_and_must_be_whole(
     fit_whole, fit, tmp_path
 ) -> None:
-    fit(SMOKE, tmp_path)
-    check_equal(fit_whole(SMOKE), fit(SMOKE, tmp_path, StopAfter(0)))
+    expected, finished = fit_whole(SMOKE)
+    folder = shutil.copytree(finished, tmp_path / "copy")
 
-    for file in tmp_path.glob("*.data-*"):
-        file.write_bytes(file.read_bytes()[:100])
+    again = fit(SMOKE, folder, StopAfter(0))
+
+    check_equal(expected, again)
+    for file in folder.glob("*.data-*"):
+        content = file.read_bytes()
+        file.write_bytes(content[:100])
     with pytest.raises(RunError, match="cannot be read"):
-        fit(SMOKE, tmp_path)
+        fit(SMOKE, folder)
 
 
 @pytest.mark.slow
@@ -161,7 +173,8 @@ def test_without_the_newest_checkpoint(
 
     resumed = fit(SMOKE, tmp_path, record)
 
-    check_equal(fit_whole(SMOKE), resumed)
+    expected, _ = fit_whole(SMOKE)
+    check_equal(expected, resumed)
     assert epochs == [3, 4]
     error = capsys.readouterr().err
     assert "ckpt-3" in error

@@ -2,7 +2,6 @@
 
 import errno
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.image
@@ -14,7 +13,6 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
-from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history, read_metrics
@@ -26,12 +24,12 @@ STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 
 @pytest.fixture(scope="module")
-def events(smoke_run: RunConfig, read_events: Callable) -> EventAccumulator:
+def events(smoke_run, read_events) -> EventAccumulator:
     return read_events(smoke_run)
 
 
 @pytest.fixture(scope="module")
-def metrics(smoke_run: RunConfig) -> dict:
+def metrics(smoke_run) -> dict:
     return read_metrics(Path(smoke_run.run_dir))
 
 
@@ -42,9 +40,7 @@ def read(events: EventAccumulator, tag: str) -> dict[int, object]:
     }
 
 
-def test_scalar_tags_are_few_and_grouped(
-    events: EventAccumulator, metrics: dict
-) -> None:
+def test_scalar_tags_are_few_and_grouped(events, metrics) -> None:
     groups = {}
     for tag in events.Tags()["tensors"]:
         group, _, name = tag.partition("/")
@@ -67,7 +63,7 @@ def test_scalar_tags_are_few_and_grouped(
 
 
 def test_hyperparameters_are_those_that_say_something(
-    smoke_run: RunConfig, events: EventAccumulator
+    smoke_run, events
 ) -> None:
     metadata = events.SummaryMetadata("_hparams_/session_start_info")
     data = HParamsPluginData.FromString(metadata.plugin_data.content)
@@ -82,9 +78,7 @@ def test_hyperparameters_are_those_that_say_something(
     assert tags == ["id/relative_mse", "ood/relative_mse"]
 
 
-def test_images_are_drawn(
-    events: EventAccumulator, smoke_run: RunConfig
-) -> None:
+def test_images_are_drawn(events, smoke_run) -> None:
     """Of the trained network; samples, more than on a card, are also a file."""
     for tag in ("answer/samples_ood", "stage_log_volume_map/code"):
         cards = read(events, tag)
@@ -98,7 +92,7 @@ def test_images_are_drawn(
 
 
 def test_scalars_are_curves_that_end_in_the_final_metrics(
-    events: EventAccumulator, metrics: dict
+    events, metrics
 ) -> None:
     for subset in ("id", "ood"):
         for name, expected in metrics[subset].items():
@@ -115,20 +109,21 @@ def test_scalars_are_curves_that_end_in_the_final_metrics(
 
 
 @pytest.mark.parametrize(
-    ("name", "epochs"), [("smoke", 30), ("donut", 50), ("low_rank", 1000)]
+    ("name", "epochs"),
+    [
+        ("smoke", 30),
+        ("donut", 50),
+        ("low_rank", 1000),
+    ],
 )
-def test_shipped_runs_are_scored_ten_to_thirty_times(
-    name: str, epochs: int
-) -> None:
+def test_shipped_runs_are_scored_ten_to_thirty_times(name, epochs) -> None:
     config = parse_config([f"--flagfile={name}.flags"])
     assert config.training.epochs == epochs
     assert 10 <= epochs // config.eval_every <= 30
     assert 5 <= epochs // config.layerwise_every <= 10
 
 
-def test_numbers_are_those_of_tensorboard(
-    smoke_run: RunConfig, events: EventAccumulator
-) -> None:
+def test_numbers_are_those_of_tensorboard(smoke_run, events) -> None:
     rows = read_history(Path(smoke_run.run_dir) / "history.csv")
     for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
         curve = {epoch: row[tag] for epoch, row in rows.items()}
@@ -137,7 +132,7 @@ def test_numbers_are_those_of_tensorboard(
 
 @pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"\xff"])
 def test_a_damaged_file_is_named_and_begun_anew(
-    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture
+    content, tmp_path, capsys
 ) -> None:
     file = tmp_path / "history.csv"
     file.write_bytes(content)
@@ -147,10 +142,7 @@ def test_a_damaged_file_is_named_and_begun_anew(
 
 
 def test_pictures_that_fail_leave_the_numbers(
-    make_smoke: Callable[..., RunConfig],
-    read_events: Callable,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
+    make_smoke, read_events, monkeypatch, capsys
 ) -> None:
     network = ("--model=mlp", "--depth=1", "--width=4")
     config = make_smoke("--pictures", "--epochs=1", *network)
