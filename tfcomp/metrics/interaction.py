@@ -27,7 +27,7 @@ from numpy import ndarray as Array
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.metrics import jacobians
 from tfcomp.metrics.geometry import is_dead, set_nan
-from tfcomp.metrics.registry import Scores, finite_or_none, mean_or_none
+from tfcomp.metrics.registry import Arrays, Scores, finite_or_none, mean_or_none
 from tfcomp.models.stages import (
     StageDict,
     choose_batch_size,
@@ -304,13 +304,21 @@ def make_interaction_fn(
         except LookupError:  # an operation without a further gradient
             return {}
 
-        interactions = {}
-        for stage, stage_products in products.items():
-            interaction = Interaction(stage_products, ranges)
-            interactions[stage] = interaction.summarize()
-        return interactions
+        return _summarize_stages(products, ranges)
 
     return measure
+
+
+def _summarize_stages(
+    products: Arrays,
+    ranges: Sequence[float],
+) -> Interactions:
+    """Summarizes the products [n, K, K] of each stage."""
+    interactions = {}
+    for stage, stage_products in products.items():
+        interaction = Interaction(stage_products, ranges)
+        interactions[stage] = interaction.summarize()
+    return interactions
 
 
 def _limit_points(num_units: int, num_factors: int) -> int:
