@@ -24,11 +24,22 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FLAGS = {
-    "runs": ("", "Sweeps and studies, or folders of them; patterns with *."),
-    "output": ("packed", "The folder for the packed files."),
+    "runs": (
+        "",
+        "Sweeps and studies, or folders of them; patterns with *.",
+    ),
+    "output": (
+        "packed",
+        "The folder for the packed files.",
+    ),
 }
 # These columns follow from the other ones.
-DERIVED = ["study", "folder", "setting", "round"]
+DERIVED = [
+    "study",
+    "folder",
+    "setting",
+    "round",
+]
 
 
 def write_pack(
@@ -52,7 +63,10 @@ def write_pack(
     # Deep networks first, whose columns have the stages of others in order.
     stages = numbers.groupby("run")["stage"]
     counts = stages.transform("nunique")
-    counts = counts.sort_values(ascending=False, kind="stable")
+    counts = counts.sort_values(
+        ascending=False,
+        kind="stable",
+    )
     numbers = numbers.loc[counts.index]
 
     first_key, *other_keys = KEYS[1:]
@@ -70,7 +84,10 @@ def write_pack(
     runs = runs.dropna(axis=1, how="all")
     table = runs.join(wide)
     table = table.fillna("").sort_values("name")
-    text = table.to_csv(index=False, lineterminator="\n")
+    text = table.to_csv(
+        index=False,
+        lineterminator="\n",
+    )
     path = files.make_folder(folder) / f"{study}{PACK_ENDING}"
     is_new = files.write_xz(path, text.encode())
     return path, is_new
@@ -97,33 +114,47 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     studies = find_studies(patterns)
     if results.runs.empty and not studies:
         rule = "must match finished runs or studies"
-        raise ConfigError("runs", rule, ",".join(patterns))
+        value = ",".join(patterns)
+        raise ConfigError("runs", rule, value)
     sweeps = results.runs.groupby("study")
     for study, rows in sweeps:
-        folders = rows["folder"].map(lambda folder: Path(folder).parent)
-        if folders.nunique() > 1:
+        parents = set()
+        for folder in rows["folder"]:
+            parents.add(Path(folder).parent)
+        if len(parents) > 1:
             raise RunError(f"--runs: two sweeps have the name {study}")
     print_left_out(results.notes)
 
     written = []
     for study, rows in sweeps:
-        is_own = results.numbers["run"].isin(rows["run"])
-        tables = (rows, results.numbers[is_own])
-        path, is_new = write_pack(output, str(study), tables)
+        names = rows["run"]
+        is_own = results.numbers["run"].isin(names)
+        numbers = results.numbers[is_own]
+        path, is_new = write_pack(
+            output,
+            study=str(study),
+            tables=(rows, numbers),
+        )
         if is_new:
             written.append(path)
     for folder in studies:
-        path = files.make_folder(output / folder.name) / SEARCHES
-        files.write_bytes(path, (folder / SEARCHES).read_bytes())
+        file = folder / SEARCHES
+        content = file.read_bytes()
+        target = files.make_folder(output / folder.name)
+        path = target / SEARCHES
+        files.write_bytes(path, content)
         written.append(path)
     return written
 
 
 def pack_runs(settings: dict[str, Any]) -> int:
     """Packs runs, and prints the sizes of the files."""
-    files.check_folder("output", settings["output"])
+    folder = settings["output"]
+    files.check_folder("output", folder)
+    output = Path(folder)
     patterns = split_names(settings["runs"])
-    for path in pack_evidence(patterns, Path(settings["output"])):
+    paths = pack_evidence(patterns, output)
+    for path in paths:
         kilobytes = path.stat().st_size / 1e3
         print(f"{kilobytes:8.0f} kB  {path}")
     return 0

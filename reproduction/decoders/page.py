@@ -21,19 +21,32 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
         rows: The result of `judge_splits`.
         families: The result of `average_families`.
     """
-    cells = families.assign(cell=families.apply(format_cell, axis=1))
-    wide = cells.pivot(index="decoder", columns="family", values="cell")
-    wide = wide.loc[list_decoders(families)].fillna("")
-    lines = [["decoder", *wide.columns]]
+    texts = families.apply(format_cell, axis=1)
+    cells = families.assign(cell=texts)
+    wide = cells.pivot(
+        index="decoder",
+        columns="family",
+        values="cell",
+    )
+    order = list_decoders(families)
+    wide = wide.loc[order]
+    wide = wide.fillna("")
+    head = ["decoder", *wide.columns]
+    lines = [head]
     for decoder, line in wide.iterrows():
-        lines.append([f"`{decoder}`", *line])
+        cells_of_line = [f"`{decoder}`", *line]
+        lines.append(cells_of_line)
 
     splits = rows.drop_duplicates(["family", "split"])
-    means = splits.groupby("family")["predictor_r2"].mean()
-    predictors = [f"{mean:.2f}" for mean in means]
-    lines.append(["best predictor without a network", *predictors])
+    by_family = splits.groupby("family")
+    means = by_family["predictor_r2"].mean()
+    last_line = ["best predictor without a network"]
+    for mean in means:
+        last_line.append(f"{mean:.2f}")
+    lines.append(last_line)
 
-    table = format_rows(lines).rstrip()
+    table = format_rows(lines)
+    table = table.rstrip()
     template = TEMPLATE.read_text("utf-8")
     return template.replace("{table}", table)
 
@@ -73,11 +86,21 @@ def plot_families(families: pd.DataFrame) -> bytes:
     marks = []
     for row in ordered.to_dict("records"):
         ends = (row["low"], row["high"])
-        marks += list_marks(row["family"], row["decoder"], [], row["r2"], ends)
+        marks += list_marks(
+            row["family"],
+            row["decoder"],
+            seeds=[],
+            mean=row["r2"],
+            ends=ends,
+        )
     with fit_width(9):
         figure = draw_forest(marks)
     predictors = families.groupby("family")["predictor_r2"].mean()
     for axes, r2 in zip(figure.axes, predictors, strict=True):
         axes.axvline(r2, color="#b2182b", lw=1)
         axes.set_xlim(MIN_R2 - 0.1, 1.1)
-    return figure_to_png(figure, num_colors=64, dpi=150)
+    return figure_to_png(
+        figure,
+        num_colors=64,
+        dpi=150,
+    )
