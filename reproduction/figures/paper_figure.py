@@ -22,7 +22,6 @@ from reproduction.claims.networks import (
     STRIPES,
     Flags,
 )
-from reproduction.decoders.cells import keep_setting
 from tfcomp.storage.run_folder import MODEL_FILE, find_published
 
 if TYPE_CHECKING:
@@ -70,6 +69,9 @@ def select_runs(figure: PaperFigure, evidence: Evidence) -> Groups:
         figure: The figure.
         evidence: All runs.
     """
+    # Imported here: bad flags must be answered without pandas.
+    from reproduction.decoders.cells import keep_setting
+
     groups = {}
     for label, flags in figure.needs.items():
         runs = evidence.match(**flags)

@@ -151,7 +151,7 @@ def test_page(trials: list[Trial], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        ((0.01, 0.5), (0.2, 0.4), ["1 of 2", "0.5 (a)"]),
+        ((0.01, 0.5), (0.2, 0.4), ["1 of 2", "but not b", "0.5 (a)"]),
         ((0.01, 0.5), (None, None), ["1 of 2"]),
         ((0.01, 0.5), (0.01, 0.5), ["2 of 2", "(a; b)"]),
         ((0.01, 0.5), (0.01, None), ["that have one", "(a)"]),

@@ -202,6 +202,9 @@ def describe_fits(
         return f"{text}, {NO_TEST}"
     if not errors:
         return f"{text}."
+    others = [setting for setting in id_errors if setting not in fitted]
+    if 0 < len(others) <= MAX_NAMED:
+        text += f", but not {', '.join(others)}"
     text += _describe_failures(errors)
     least = min(errors.values())
     best = "; ".join(s for s, error in errors.items() if error == least)
