@@ -281,19 +281,23 @@ def select_numbers(
         hint = suggest(rest, sorted(names))
         rule = f"must be a number of the runs{hint}"
         raise ConfigError("name", rule, name)
-    # `depth 2` before `depth 10`, whatever the order of the folders.
-    by_label = rows["label"].map(_split_numbers)
-    rows = rows.loc[by_label.sort_values(kind="stable").index]
+    order = _order_labels(rows["label"])
+    rows = rows.loc[order.sort_values(kind="stable").index]
     if over == "epoch":
         epochs = rows["when"].str.removeprefix(EPOCH).astype(int)
         rows = rows.assign(epoch=epochs)
     return rows
 
 
-def _split_numbers(label: str) -> tuple[str | float, ...]:
-    """Splits a label at its numbers, for an order in which 2 is before 10."""
-    parts: list[str | float] = []
-    for place, part in enumerate(NUMBER.split(label)):
-        is_number = place % 2 == 1
-        parts.append(float(part) if is_number else part)
-    return tuple(parts)
+def _order_labels(labels: Series) -> Series:
+    """Makes keys that sort `depth 2` before `depth 10`, in any order of runs.
+
+    Labels that differ in words stay in the order of their runs, as layers do.
+    """
+    words = labels.str.replace(NUMBER, "#", regex=True)
+    places = {text: place for place, text in enumerate(words.unique())}
+    keys = []
+    for label, text in zip(labels, words, strict=True):
+        numbers = [float(number) for number in NUMBER.findall(label)]
+        keys.append((places[text], *numbers))
+    return pd.Series(keys, index=labels.index)
