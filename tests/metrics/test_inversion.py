@@ -13,6 +13,8 @@ from pytest import approx
 
 import tfcomp
 from tests.metrics import planted
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factors import Factor
 from tfcomp.metrics import inversion
 from tfcomp.report import inversion_section
@@ -205,6 +207,28 @@ def test_factors_exchanged_outside_of_training() -> None:
     found = select(table)["found"]
     assert (found["id"] == 1).all()
     assert_allclose(found["ood"], share)
+
+
+@pytest.mark.parametrize("num_bumps", [0, 3])
+def test_the_nearest_training_image_was_in_training(num_bumps) -> None:
+    """Stripes lack x or y, so that bumps alone are images of the grid."""
+    flags = "--dataset=stripes --region=corner:5 --grid_size=8"
+    config = parse_config([*flags.split(), f"--num_bumps={num_bumps}"])
+    data = make_dataset(config)
+    analysis = tfcomp.evaluate(data.render_array, data).analysis
+
+    target = inversion.list_targets(data)
+    rows = inversion.invert_model(analysis, target, {}).rows
+
+    shares = {}
+    for row in rows:
+        if row["source"] == inversion.NEAREST and row["factor"] == "all":
+            shares[row["subset"], row["level"]] = row["found"]
+    if num_bumps == 0:
+        assert not shares
+    else:
+        num_id = data.splits.is_id.sum()
+        assert shares["id", "any"] == approx(num_bumps / num_id)
 
 
 ANGLES = np.arange(0, 360, 30)

@@ -1,5 +1,7 @@
 """Samples of planted generators, judged by the factors that a reader finds."""
 
+from collections.abc import Callable
+
 import keras
 import numpy as np
 import pandas as pd
@@ -139,7 +141,7 @@ class Shaky(Sampler):
 
 
 def judge(
-    sampler: Sampler,
+    sampler: Callable[[np.ndarray], np.ndarray],
     reader: PointReader,
     table: tfcomp.FactorTable = TABLE,
     count: int = 24,
@@ -279,6 +281,21 @@ def test_coverage_of_few_images(
     coverage = table.loc["coverage", "tint"].loc["ood"].loc["any"]
     distance = coverage["value"] - coverage["reference"]
     assert (abs(distance) < 0.06) == is_perfect
+
+
+def test_each_sample_is_drawn_once(reader) -> None:
+    """By scores and readers together; sampling may take minutes."""
+    perfect = Sampler()
+    sizes = []
+
+    def sample(factors: np.ndarray) -> np.ndarray:
+        sizes.append(len(factors))
+        return perfect(factors)
+
+    judge(sample, reader, count=6)
+
+    # A few more tell the shape, and whether calls differ.
+    assert sum(sizes) < 7 * len(TABLE.points)
 
 
 def test_one_sample_has_no_coverage(reader) -> None:

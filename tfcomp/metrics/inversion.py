@@ -132,10 +132,11 @@ def invert_model(
     truth = analysis.evaluation.truth
     places = _find_nearest(images, truth)
     sources[TRUTH] = grid[places]
-    is_id = dataset.splits.is_id
-    if is_id.any():
-        places = _find_nearest(images, truth[is_id])
-        sources[NEAREST] = grid[is_id][places]
+    splits = dataset.splits
+    is_trained = splits.is_id & ~splits.points.is_test
+    if is_trained.any():
+        places = _find_nearest(images, truth[is_trained])
+        sources[NEAREST] = grid[is_trained][places]
     sources.update(answers)
 
     rows = []

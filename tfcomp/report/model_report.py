@@ -45,7 +45,7 @@ from tfcomp.report.verbalize import describe_model
 from tfcomp.representations.readers import (
     Reader,
     list_readings,
-    read_samples,
+    read_truth,
 )
 from tfcomp.representations.samples import list_samples
 from tfcomp.storage.run_folder import find_published
@@ -517,12 +517,17 @@ def evaluate(
         description=text,
         reader=reader,
     )
+    readers = []
     if reader is not None:
-        _add_readings(reader, run, outputs, samples)
+        readers.append(reader)
+        if reader.nuisance is not None:
+            readers.append(reader.nuisance)
+    tables, read = _sample(run, outputs, samples, readers)
+    if reader is not None:
+        _add_readings(readers, run, read)
     if samples == 1:
         return ModelReport(run, outputs)
-    sampled = _sample_scores(run, outputs, samples)
-    return ModelReport(run, outputs, sampled)
+    return ModelReport(run, outputs, _summarize_scores(tables))
 
 
 def print_split(data: Dataset) -> None:
@@ -535,38 +540,65 @@ def print_split(data: Dataset) -> None:
         print(line, file=sys.stderr)
 
 
-def _add_readings(
-    reader: Reader,
+def _sample(
     run: loading.LoadedRun,
     outputs: np.ndarray,
     samples: int,
+    readers: Sequence[Reader],
+) -> tuple[list[pd.DataFrame], list[list[np.ndarray]]]:
+    """Evaluates a stochastic model several times; keeps no images.
+
+    Args:
+        run: The model and its data.
+        outputs: Its images in the first evaluation, [n, H, W, C].
+        samples: The number of evaluations.
+        readers: Read each of them.
+
+    Returns:
+        The scores of each evaluation, [scores, subsets], if there are several;
+        and by reader what it reads in each, [n, F].
+    """
+
+    def draw(factors: Any) -> dict[str, Any]:
+        return {"image": run.model(factors)}
+
+    dataset = run.dataset
+    tables = []
+    read: list[list[np.ndarray]] = [[] for _ in readers]
+    images = outputs
+    for number in range(samples):
+        if number > 0:
+            images = evaluate_in_batches(draw, dataset.splits.grid)["image"]
+        if samples > 1:
+            evaluation = evaluate_images(dataset, draw, images)
+            tables.append(pd.DataFrame(evaluation.scores))
+        for reader, readings in zip(readers, read, strict=True):
+            readings.append(reader.read(images))
+    return tables, read
+
+
+def _add_readings(
+    readers: Sequence[Reader],
+    run: loading.LoadedRun,
+    read: Sequence[Sequence[np.ndarray]],
 ) -> None:
     """Adds the tables of a reader to a run: `readings` and `samples`.
 
     Args:
-        reader: Reads the factors, and the nuisances if it can.
+        readers: The reader of factors, and of nuisances if there are any.
         run: The run, whose `tables` are changed.
-        outputs: First images of the model at all points, [n, H, W, C].
-        samples: Number of images of the model at each point.
+        read: What each of them reads in samples of the model, [n, F].
     """
-    readers = [reader]
-    if reader.nuisance is not None:
-        readers.append(reader.nuisance)
-    readings, *others = read_samples(
-        readers,
-        run.dataset,
-        run.model,
-        outputs,
-        samples,
-    )
+    dataset = run.dataset
+    readings, *others = read_truth(readers, dataset, read)
     run.tables["readings"] = list_readings(
-        reader,
-        run.dataset,
+        readers[0],
+        dataset,
         readings,
     )
     run.tables["samples"] = list_samples(
-        reader,
-        run.dataset,
+        readers[0],
+        dataset,
         readings,
         nuisances=next(iter(others), None),
     )
@@ -587,35 +619,19 @@ def describe_points(data: Dataset) -> str:
     return "\n".join(lines)
 
 
-def _sample_scores(
-    run: loading.LoadedRun,
-    outputs: np.ndarray,
-    samples: int,
-) -> tuple[Scores, Scores]:
-    """Evaluates a stochastic model several times.
+def _summarize_scores(tables: Sequence[pd.DataFrame]) -> tuple[Scores, Scores]:
+    """Returns means and sample standard deviations of scores.
 
     Args:
-        run: The model and its data.
-        outputs: Its images in the first evaluation, [n, H, W, C].
-        samples: The number of evaluations, at least 2.
-
-    Returns:
-        Means and sample standard deviations of the scores.
+        tables: Scores of several evaluations, [scores, subsets].
     """
-
-    def draw(factors: Any) -> dict[str, Any]:
-        return {"image": run.model(factors)}
-
-    evaluations = [evaluate_images(run.dataset, draw, outputs)]
-    for _ in range(samples - 1):
-        evaluations.append(evaluate_images(run.dataset, draw, None))
-    first = pd.DataFrame(evaluations[0].scores)  # [scores, subsets]
-    tables = []
-    for evaluation in evaluations:
-        scores = pd.DataFrame(evaluation.scores).reindex_like(first)
-        tables.append(scores.astype(float))
+    first = tables[0]
+    aligned = []
+    for table in tables:
+        scores = table.reindex_like(first)
+        aligned.append(scores.astype(float))
     # NaN where any evaluation has no score.
-    numbers = np.stack(tables)  # [samples, scores, subsets]
+    numbers = np.stack(aligned)  # [samples, scores, subsets]
     means = pd.DataFrame(numbers.mean(axis=0), first.index, first.columns)
     spread = numbers.std(axis=0, ddof=1)
     deviations = pd.DataFrame(spread, first.index, first.columns)

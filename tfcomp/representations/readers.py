@@ -23,7 +23,6 @@ from tfcomp.datasets.splits import choose_rows
 from tfcomp.datasets.table_columns import TableError
 from tfcomp.datasets.tables import make_table_dataset
 from tfcomp.metrics.references import list_levels
-from tfcomp.models.stages import evaluate_in_batches
 
 MAX_IMAGES = 20_000  # that a reader is trained on
 CHECKED = 2000  # true images on which it is rated
@@ -406,45 +405,27 @@ class Readings:
         return means.T
 
 
-def read_samples(
+def read_truth(
     readers: Sequence[Reader],
     dataset: Dataset,
-    model: keras.Model,
-    outputs: Array,
-    samples: int,
+    read: Sequence[Sequence[Array]],
 ) -> list[Readings]:
-    """Reads samples of a model, each of which is drawn once, and true images.
+    """Reads single true images, beside what was read in samples.
 
     Args:
         readers: Read factors, or nuisances.
-        dataset: Has the points of the outputs.
-        model: From factors [n, F] to images.
-        outputs: First images of the model at all points, [n, H, W, C].
-        samples: Number of images of the model at each point.
+        dataset: Has the true images.
+        read: By reader, its readings of each of S samples, [n, F].
 
     Returns:
         The readings of each reader.
     """
     grid = dataset.splits.grid
-
-    def sample(factors: Any) -> dict[str, Any]:
-        return {"image": model(factors)}
-
-    read: list[list[Array]] = []  # by reader and sample
-    for reader in readers:
-        first = reader.read(outputs)
-        read.append([first])
-    for _ in range(1, samples):
-        batches = evaluate_in_batches(sample, grid)
-        images = batches["image"]
-        for reader, parts in zip(readers, read, strict=True):
-            parts.append(reader.read(images))
-
     truth, rows = dataset.render_all(grid, MAX_IMAGES)
     readings = []
-    for reader, parts in zip(readers, read, strict=True):
+    for reader, samples in zip(readers, read, strict=True):
         both = Readings(
-            samples=np.stack(parts),
+            samples=np.stack(samples),
             truth=reader.read(truth),
             rows=rows,
         )
