@@ -47,7 +47,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _exits = contextlib.ExitStack()
 
 
-def pytest_configure() -> None:
+def pytest_configure():
     """Puts all temporary files of the suite into a folder that goes with it."""
     if "PYTEST_XDIST_WORKER" not in os.environ:  # they are told by the first
         place = tempfile.TemporaryDirectory(
@@ -57,11 +57,11 @@ def pytest_configure() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure():
     _exits.close()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]):
     folders = {item: item.path.relative_to(TESTS).parts[0] for item in items}
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(folders[item], len(LONG)))
@@ -73,7 +73,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def forget_plugins(folder: Path) -> None:
+def forget_plugins(folder: Path):
     """Forgets modules of a folder, and all that was registered."""
     for module in OWN_PARTS:
         if module in sys.modules:

@@ -59,7 +59,7 @@ def table() -> tfcomp.FactorTable:
 def test_a_function_of_arrays(
     table: tfcomp.FactorTable,
     shape: tuple[int, ...],
-) -> None:
+):
     truth = draw(CLASSES)
     length, x, _ = CLASSES.T
     is_ood = (length == 2) & (x >= 2)
@@ -81,7 +81,7 @@ def test_a_function_of_arrays(
     assert result.coverage["combinations"] == pytest.approx(40 / 48)
 
 
-def test_lost_derivatives_are_differences(table: tfcomp.FactorTable) -> None:
+def test_lost_derivatives_are_differences(table: tfcomp.FactorTable):
     """A function that is linear in the factors has exact differences."""
     rng = np.random.default_rng(0)
     slopes = rng.normal(size=(3, 96)).astype(np.float32)
@@ -104,7 +104,7 @@ def test_lost_derivatives_are_differences(table: tfcomp.FactorTable) -> None:
 
 def test_keras_model_and_saved_model_give_our_own_numbers(
     smoke_run: RunConfig,
-) -> None:
+):
     run = load_run(smoke_run.run_dir)
     own = RunAnalysis(run.model, run.dataset)
 
@@ -124,7 +124,7 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
 def test_image_of_another_saved_model_is_the_one_it_serves(
     table: tfcomp.FactorTable,
     tmp_path: Path,
-) -> None:
+):
     """Although a layer of it has that name as well."""
     signature = [tf.TensorSpec((None, 3), name="factors")]
 
@@ -161,7 +161,7 @@ def test_what_is_no_model(
     model: object,
     arguments: dict,
     problem: str,
-) -> None:
+):
     with pytest.raises((ValueError, RunError), match=problem):
         tfcomp.evaluate(model, table, "x:3", **arguments)
 
@@ -180,12 +180,12 @@ assert not {"tensorflow", "keras", "pandas"} & set(sys.modules)
 """
 
 
-def test_import_is_light() -> None:
+def test_import_is_light():
     """Counted in modules, since seconds depend on the machine."""
     subprocess.run([sys.executable, "-c", IMPORT], check=True)
 
 
-def test_public_names() -> None:
+def test_public_names():
     """The names that are offered, listed and typed are the same."""
     stub = Path(tfcomp.__file__).with_suffix(".pyi")
     typed = {}
@@ -204,7 +204,7 @@ def test_public_names() -> None:
         _ = tfcomp.nothing
 
 
-def test_a_run_from_its_description_to_its_scores(working_folder: Path) -> None:
+def test_a_run_from_its_description_to_its_scores(working_folder: Path):
     flags = (
         "--flagfile=smoke --width=4 --epochs=1 --steps_per_epoch=1 "
         "--nopictures --noexport"
@@ -224,7 +224,7 @@ def test_a_run_from_its_description_to_its_scores(working_folder: Path) -> None:
 def test_a_grid_has_lists_of_values(
     values: object,
     working_folder: Path,
-) -> None:
+):
     with pytest.raises(ConfigError, match="list of values for depth") as error:
         tfcomp.run_sweep("smoke", grid={"depth": values})
 
@@ -232,7 +232,7 @@ def test_a_grid_has_lists_of_values(
     assert list(working_folder.iterdir()) == []
 
 
-def test_settings_of_a_description_are_checked() -> None:
+def test_settings_of_a_description_are_checked():
     with pytest.raises(ConfigError, match="at least"):
         tfcomp.describe_run("smoke", width=0)
     with pytest.raises(RunError, match="did you mean depth"):
@@ -242,7 +242,7 @@ def test_settings_of_a_description_are_checked() -> None:
             tfcomp.describe_run("smoke", **{flag: "cnnn"})
 
 
-def test_documented_pytorch_decoder(working_folder: Path) -> None:
+def test_documented_pytorch_decoder(working_folder: Path):
     pytest.importorskip("torch")
     block = r"<!-- pytorch -->\n```python\n(.*?)```"
     code = re.search(block, PAGE.read_text(), re.DOTALL)[1]

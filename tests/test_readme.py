@@ -58,7 +58,7 @@ def find_command(plugin: str) -> list[str]:
     return re.search(pattern, read_page(EXTENDING))[1].split()
 
 
-def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
+def test_analysis_of_another_model(capsys: pytest.CaptureFixture):
     exec(find_block(EXTENDING, "runnable"), {})
 
     words = capsys.readouterr().out.split()
@@ -70,7 +70,7 @@ def test_analysis_of_another_model(capsys: pytest.CaptureFixture) -> None:
 def test_own_factors_renderer_region_and_model(
     working_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.syspath_prepend(working_folder)
     Path("my_rings.py").write_text(find_block(EXTENDING, "own factors"))
     quick = "--epochs=1 --steps_per_epoch=2 --layerwise_every=0 --eval_every=0 "
@@ -87,13 +87,13 @@ def test_own_factors_renderer_region_and_model(
 def test_layers_in_a_model_of_ones_own(
     working_folder: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     exec(compile(find_block(EXTENDING, "own layers"), EXTENDING, "exec"), {})
     assert capsys.readouterr().out == "(1, 28, 28, 1)\n"
     keras.models.load_model("my_model.keras", compile=False)
 
 
-def test_own_files_of_images(working_folder: Path) -> None:
+def test_own_files_of_images(working_folder: Path):
     Path("my_sheets.py").write_text(find_block(EXTENDING, "own files"))
     sheet = np.arange(5 * 8 * 6 * 8, dtype=np.uint8).reshape(40, 48)
     PIL.Image.fromarray(sheet).save("shapes.sheet", "png")
@@ -106,7 +106,7 @@ def test_own_files_of_images(working_folder: Path) -> None:
     np.testing.assert_allclose(image, sheet[16:24, 8:16] / 255)
 
 
-def test_every_flagfile_is_listed() -> None:
+def test_every_flagfile_is_listed():
     """Experiments in one table, those of other commands in their page."""
     pages = "".join(map(read_page, PAGES))
     of_campaign = [path.name for path in FLAGFILES.glob("*.flags")]
@@ -118,7 +118,7 @@ def test_every_flagfile_is_listed() -> None:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT_PAGES])
-def test_links_of_a_page_lead_somewhere(page: str) -> None:
+def test_links_of_a_page_lead_somewhere(page: str):
     prose = re.sub(r"^```.*?^```", "", read_page(page), flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s]+)\)", prose):
         if link.startswith("https://"):
@@ -138,7 +138,7 @@ def list_anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, "ARCHITECTURE.md"])
-def test_modules_and_files_that_a_page_names_exist(page: str) -> None:
+def test_modules_and_files_that_a_page_names_exist(page: str):
     text = read_page(page)
     modules = r"python -m ((?:tfcomp|pipelines|reproduction)[\w.]*)"
     for name in re.findall(modules, text):
@@ -153,7 +153,7 @@ def test_modules_and_files_that_a_page_names_exist(page: str) -> None:
 LEFT_OUT = {"gpu", "torch"}
 
 
-def test_every_requirement_has_a_version_in_its_range() -> None:
+def test_every_requirement_has_a_version_in_its_range():
     pins = {}
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         if not line.startswith("#"):

@@ -47,7 +47,7 @@ def report(run: LoadedRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_figure_has_both_formats(report: Path) -> None:
+def test_every_figure_has_both_formats(report: Path):
     images = {path.stem for path in report.glob("*.png")}
 
     assert images == {path.stem for path in report.glob("*.pdf")}
@@ -63,7 +63,7 @@ def test_every_figure_has_both_formats(report: Path) -> None:
     }
 
 
-def test_page_is_self_contained(report: Path) -> None:
+def test_page_is_self_contained(report: Path):
     text = (report / "report.html").read_text("utf-8")
     ids = re.findall(r'\sid="([^"]*)"', text)
     anchors = set()
@@ -85,7 +85,7 @@ def test_page_is_self_contained(report: Path) -> None:
     assert "--region=square:4-8" in text  # the flags are part of it
 
 
-def test_sections_are_listed(capsys: pytest.CaptureFixture) -> None:
+def test_sections_are_listed(capsys: pytest.CaptureFixture):
     assert analyze.main(["analyze", "--sections=list"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
@@ -93,7 +93,7 @@ def test_sections_are_listed(capsys: pytest.CaptureFixture) -> None:
     assert names > {"explorer", "layers", "umap", "runs"}
 
 
-def test_numbers_behind_the_landscape(report: Path, run: LoadedRun) -> None:
+def test_numbers_behind_the_landscape(report: Path, run: LoadedRun):
     splits = run.dataset.splits
     images = run.model.predict(splits.grid, verbose=0)
     truth = run.dataset.render_array(splits.grid)
@@ -123,11 +123,11 @@ def test_patterns_and_links(
     smoke_run: RunConfig,
     working_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """Runs of data managers are links; a name may have a comma or brackets."""
     reported: list[Path] = []
 
-    def build_report(runs: list[RunAnalysis], *_: object) -> None:
+    def build_report(runs: list[RunAnalysis], *_: object):
         reported.extend(run.run.path.resolve() for run in runs)
 
     monkeypatch.setattr(report_build, "build_report", build_report)
@@ -165,7 +165,7 @@ def test_bad_input(
     message: str,
     smoke_run: RunConfig,
     working_folder: Path,
-) -> None:
+):
     words = flags.format(run=smoke_run.run_dir).split()
 
     with pytest.raises((ConfigError, RunError), match=message):
@@ -177,7 +177,7 @@ def test_bad_input(
 def test_a_damaged_run_leaves_no_report(
     smoke_run: RunConfig,
     working_folder: Path,
-) -> None:
+):
     shutil.copytree(smoke_run.run_dir, "damaged")
     Path("damaged/metrics.json").write_text("[]")
     before = sorted(working_folder.rglob("*"))
@@ -201,7 +201,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["earlier_cnn", "earlier"])
-def test_the_models_have_their_scores(earlier: Path, name: str) -> None:
+def test_the_models_have_their_scores(earlier: Path, name: str):
     run = load_run(earlier / "tensorboard_logs" / name)
     grid = run.dataset.splits.grid.astype(np.float32)
     folder = earlier / "saved_models" / name / "1"
@@ -219,7 +219,7 @@ def test_the_models_have_their_scores(earlier: Path, name: str) -> None:
     assert metric.shape == (len(grid), 2, 2)
 
 
-def test_two_runs(earlier: Path, tmp_path: Path) -> None:
+def test_two_runs(earlier: Path, tmp_path: Path):
     """Low-rank with indices, and one without a region."""
     logs = shutil.copytree(earlier / "tensorboard_logs", tmp_path / "logs")
     cnn = logs / "earlier_cnn"
@@ -261,7 +261,7 @@ def measure(runs: object) -> int:
 def test_a_trained_run_is_measured_once(
     trials: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     assert measure(trials.parent) == 0
 
     assert "1 to measure" in capsys.readouterr().out
@@ -294,7 +294,7 @@ def test_a_damaged_run_does_not_stop_the_others(
     trials: Path,
     capsys: pytest.CaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     finished = trials / "ab12"
     damaged = shutil.copytree(finished, trials / "aa00")
     (damaged / "model.keras").write_bytes(b"not a model")
@@ -302,7 +302,7 @@ def test_a_damaged_run_does_not_stop_the_others(
     older = scores | {"measures": {"version": "older", "stages": []}}
     (finished / "metrics.json").write_text(json.dumps(older))
 
-    def write(run: Path) -> None:
+    def write(run: Path):
         registry.write_run_metrics(load_run(run).path, {"stages": []})
 
     monkeypatch.setattr(run_analysis, "measure_run", write)

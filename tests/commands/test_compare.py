@@ -13,7 +13,7 @@ from tfcomp.config.run_flags import format_flags, parse_config
 from tfcomp.tables.read import read_finished
 
 
-def write_run(folder: Path, mse: float, *flags: str) -> None:
+def write_run(folder: Path, mse: float, *flags: str):
     config = parse_config(["--flagfile=smoke.flags", *flags])
     metrics = {"id": {"mse": mse / 10}, "ood": {"mse": mse}}
     folder.mkdir()
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
+def test_runs_are_grouped_by_what_differs(folder: Path):
     # A copy of a run is no second seed.
     shutil.copytree(folder / "a0", folder / "copy")
     results = read_finished([f"{folder}/*"], history=False)
@@ -49,7 +49,7 @@ def test_runs_are_grouped_by_what_differs(folder: Path) -> None:
 def test_a_damaged_run_is_left_out(
     folder: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     file = folder / "a1" / "metrics.json"
     file.write_text("{}")
 
@@ -65,7 +65,7 @@ def test_a_damaged_run_is_left_out(
 def test_a_damaged_flag_is_named(
     folder: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     (folder / "a1" / "run.flags").write_text("--depth=potato\n")
 
     runs = read_finished([f"{folder}/*"]).runs
@@ -79,7 +79,7 @@ def test_a_damaged_flag_is_named(
 def test_command_writes_the_table(
     folder: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     table = folder / "out" / "rate_0.1.csv"
     flags = [f"--runs={folder}/*", "--scores=ood/mse", f"--output={table}"]
 
@@ -110,7 +110,7 @@ def test_bad_input(
     flags: list[str],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.chdir(folder)
     before = sorted(folder.rglob("*"))
     with pytest.raises(ConfigError, match=message):

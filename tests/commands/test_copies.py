@@ -30,7 +30,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     return parse_config([*DATA, f"--region={PART}", *QUICK, *places])
 
 
-def test_a_network_that_only_copies_has_no_new_image(config: RunConfig) -> None:
+def test_a_network_that_only_copies_has_no_new_image(config: RunConfig):
     """Draws held-out ellipses exactly, and nothing for held-out hearts."""
     dataset = make_dataset(config)
     grid = dataset.splits.grid
@@ -53,7 +53,7 @@ def test_a_network_that_only_copies_has_no_new_image(config: RunConfig) -> None:
 
 
 @pytest.mark.slow
-def test_the_run_has_scores_of_new_images(config: RunConfig) -> None:
+def test_the_run_has_scores_of_new_images(config: RunConfig):
     metrics = run_training(config)
     _, numbers = tfcomp.read_runs(config.log_dir)
 
@@ -66,7 +66,7 @@ def test_the_run_has_scores_of_new_images(config: RunConfig) -> None:
     assert mse != metrics["ood"]["mse"]
 
 
-def test_solvable_finds_them(capsys: pytest.CaptureFixture) -> None:
+def test_solvable_finds_them(capsys: pytest.CaptureFixture):
     flags = [*DATA, "--region=shape:#1-2,orientation:#1-3"]
     groups = "0 = 90 = 180 = 270"
 

@@ -34,7 +34,7 @@ def test_scores_and_report(
     tmp_path: Path,
     capsys: pytest.CaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     # What takes longest, and is tested elsewhere: UMAP's compiler, and PDF.
     monkeypatch.setattr("tfcomp.report.stage_section.has_umap", lambda: False)
     monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
@@ -67,7 +67,7 @@ def test_mistakes_are_one_line(
     tmp_path: Path,
     changes: dict,
     words: str,
-) -> None:
+):
     path = write(tmp_path / "own.npz", **changes)
 
     with pytest.raises(RunError, match=words) as caught:
@@ -79,7 +79,7 @@ def test_mistakes_are_one_line(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_are_none(tmp_path: Path):
     with pytest.raises(ConfigError, match="npz"):
         run(tmp_path / "own.csv")
     with pytest.raises(ConfigError, match="region"):

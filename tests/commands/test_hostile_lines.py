@@ -105,12 +105,12 @@ class BeginsError(BaseException):
 class Guard:
     """An importer that raises where the work of a command is imported."""
 
-    def find_spec(self, name: str, *_: object) -> None:
+    def find_spec(self, name: str, *_: object):
         if name.partition(".")[0] in WORK:
             raise BeginsError
 
 
-def begin(*_: object, **__: object) -> None:
+def begin(*_: object, **__: object):
     raise BeginsError
 
 
@@ -157,7 +157,7 @@ def list_flags(name: str) -> dict[str, str]:
     return {flag: default for flag, default in pairs if flag != "flagfile"}
 
 
-def make_files(folder: Path) -> None:
+def make_files(folder: Path):
     """Files that hostile lines refer to, and a finished run."""
     logs = folder / "runs/tensorboard_logs"
     with zipfile.ZipFile(FIXTURES / "earlier_runs.zip") as archive:
@@ -210,7 +210,7 @@ def answer(line: list[str], folder: Path) -> dict[str, object]:
     }
 
 
-def main() -> None:
+def main():
     """Answers all lines."""
     sys.path.insert(0, str(ROOT))
     folder = Path(sys.argv[1]) / "work"
@@ -231,7 +231,7 @@ def main() -> None:
 @pytest.mark.parametrize(
     "number", [40, pytest.param(600, marks=pytest.mark.slow)]
 )
-def test_every_line_is_answered(number: int, tmp_path: Path) -> None:
+def test_every_line_is_answered(number: int, tmp_path: Path):
     command = [sys.executable, __file__, tmp_path, str(number), "0"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

@@ -68,7 +68,7 @@ def list_files(folder: Path) -> dict[Path, int]:
 
 def test_the_same_command_prints_the_same_without_tensorflow(
     command: Command, working_folder: Path, capsys: pytest.CaptureFixture
-) -> None:
+):
     assert command() == 0
     first = capsys.readouterr().out
     assert "relative MSE" in first
@@ -86,7 +86,7 @@ def test_the_same_command_prints_the_same_without_tensorflow(
 
 def test_other_flags_are_all_named_and_nothing_is_written(
     command: Command, working_folder: Path
-) -> None:
+):
     before = list_files(working_folder)
     changes = re.escape("--width=4 (not 8), --seed=0 (not 3)")
 
@@ -99,7 +99,7 @@ def test_other_flags_are_all_named_and_nothing_is_written(
 def test_overwrite_leaves_only_the_files_of_the_user(
     command: Command,
     run: Path,
-) -> None:
+):
     old = ["analysis/report.html", "outputs/epoch_1.npz"]
     own = ["notes.md", "analysis/notes.md", "checkpoints/a/b.csv", "mine/x"]
     for name in old + own:
@@ -117,7 +117,7 @@ def test_overwrite_leaves_only_the_files_of_the_user(
     assert "--overwrite=false" in lines
 
 
-def test_overwrite_of_a_run_that_is_in_use(command: Command, run: Path) -> None:
+def test_overwrite_of_a_run_that_is_in_use(command: Command, run: Path):
     before = list_files(run)
 
     with lock_folder(run), pytest.raises(RunError, match="another process"):
@@ -126,9 +126,7 @@ def test_overwrite_of_a_run_that_is_in_use(command: Command, run: Path) -> None:
     assert list_files(run) == before
 
 
-def test_overwrite_of_what_is_no_run(
-    command: Command, working_folder: Path
-) -> None:
+def test_overwrite_of_what_is_no_run(command: Command, working_folder: Path):
     notes = working_folder / "tensorboard_logs/notes/thesis.tex"
     notes.parent.mkdir(parents=True)
     notes.write_text("mine")
@@ -144,7 +142,7 @@ def refuse_write(number: int) -> Iterator[None]:
     """Lets a disk be full at a write, counted from 1, of a whole file."""
     counter, replace = itertools.count(1), os.replace
 
-    def fill(source: Path, target: Path) -> None:
+    def fill(source: Path, target: Path):
         if next(counter) == number:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         replace(source, target)
@@ -169,7 +167,7 @@ def test_refused_writes_lose_nothing(
     trained: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     """The next start resumes, and says so if there is nothing to resume."""
     places = [f"--log_dir={tmp_path}/logs", "--checkpoint_seconds=0"]
     command = ["train", *FLAGS, *places, "--resume"]

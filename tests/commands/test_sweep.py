@@ -63,7 +63,7 @@ def read_tables() -> dict[str, bytes]:
     return {name: (FOLDER / name).read_bytes() for name in TABLES}
 
 
-def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
+def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture):
     assert start(DEPTHS, "--seeds=2") == 0
 
     rows = read()
@@ -91,7 +91,7 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture) -> None:
 def test_finished_trials_are_not_exported_afterwards(
     start: Start,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     start(DEPTHS)
 
     assert start(DEPTHS, "--export") == 0
@@ -105,7 +105,7 @@ def test_statistics_of_a_sweep(
     draw: Start,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     """Fake trials write 1 / (1 + d) + 0.01 seed d."""
     monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
 
@@ -125,7 +125,7 @@ def test_statistics_of_a_sweep(
 def test_reports_are_made_again(
     draw: Start,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     summary = FOLDER / "summary.csv"
     figure = FOLDER / "figures/scores.png"
     draw(DEPTHS, "--seeds=2")
@@ -145,7 +145,7 @@ def test_reports_are_made_again(
 def test_a_second_start_runs_nothing(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     start(DEPTHS)
     table = read()
     flags = FOLDER / "sweep.flags"
@@ -159,7 +159,7 @@ def test_a_second_start_runs_nothing(
     assert flags.read_text() == text
 
 
-def test_damaged_trials_are_run_again(start: Start) -> None:
+def test_damaged_trials_are_run_again(start: Start):
     start(DEPTHS)
     table = read()
     trials = list(POOL.ran)
@@ -184,7 +184,7 @@ class PoolThatStops(PoolHere):
 def test_tables_are_whole_when_a_sweep_is_told_to_stop(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setattr(sweep_run, "PAUSE", 10**6)
     use_pool(monkeypatch, PoolThatStops())
 
@@ -194,7 +194,7 @@ def test_tables_are_whole_when_a_sweep_is_told_to_stop(
     assert read_statuses() == ["finished"] * 3 + ["missing"]
 
 
-def test_more_seeds_and_another_order(start: Start) -> None:
+def test_more_seeds_and_another_order(start: Start):
     start(DEPTHS, "--grid=epochs=1,2")
     first = set(POOL.ran)
 
@@ -213,7 +213,7 @@ def test_failures_do_not_stop_the_rest(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     monkeypatch.setenv("FAKE_FAILURE", "3")
     assert start("--grid=depth=2,3,4") == 1
     failed = read()[1]
@@ -230,7 +230,7 @@ def test_failures_do_not_stop_the_rest(
 
 
 @pytest.fixture
-def fake_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def fake_program(monkeypatch: pytest.MonkeyPatch):
     """Lets `run_sweep` start a program of trials that take no time."""
     popen = subprocess.Popen
 
@@ -246,7 +246,7 @@ def fake_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fake_program")
-def test_flags_that_repeat_a_sweep(start: Start) -> None:
+def test_flags_that_repeat_a_sweep(start: Start):
     regions = ["box:x:3-5,y:2-4", "corner:4"]
     start(
         '--grid=region="box:x:3-5,y:2-4",corner:4',
@@ -279,7 +279,7 @@ SHARDED = [DEPTHS, "--seeds=3"]
 def test_shards_run_all_trials_once_and_write_the_same_tables(
     draw: Start,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
     draw(*SHARDED)
     trials = list(POOL.ran)
@@ -300,7 +300,7 @@ def test_shards_run_all_trials_once_and_write_the_same_tables(
 def test_tables_of_a_shard_have_what_is_finished(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setenv("FAKE_FAILURE", "3")
     assert start(DEPTHS, "--seeds=2", "--shard=2/4") == 0
     metrics = FOLDER / "trials" / POOL.ran[0] / "metrics.json"
@@ -322,7 +322,7 @@ def test_tables_of_a_shard_have_what_is_finished(
 class PoolWithAnother(PoolHere):
     """Before its last trial ends, another shard does all of its work."""
 
-    def __init__(self, other: Callable[[], int]) -> None:
+    def __init__(self, other: Callable[[], int]):
         super().__init__()
         self._other = other
 
@@ -336,7 +336,7 @@ class PoolWithAnother(PoolHere):
 def test_shards_at_the_same_time(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """They do not lock each other out; without --shard it would be refused."""
 
     def start_other() -> int:
@@ -366,14 +366,14 @@ def test_shards_at_the_same_time(
         "--grid=depht=2",
     ],
 )
-def test_mistakes_write_nothing(flag: str, start: Start) -> None:
+def test_mistakes_write_nothing(flag: str, start: Start):
     with pytest.raises((ConfigError, RunError)):
         start(flag)
 
     assert list(Path().iterdir()) == []
 
 
-def test_a_single_run_is_not_a_sweep(start: Start) -> None:
+def test_a_single_run_is_not_a_sweep(start: Start):
     FOLDER.mkdir(parents=True)
     (FOLDER / "run.flags").write_text("--depth=2\n")
 

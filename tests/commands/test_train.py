@@ -26,8 +26,8 @@ METRICS: dict[str, Any] = {
 def test_an_interruption_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch,
     working_folder: Path,
-) -> None:
-    def interrupt(*_: object) -> None:
+):
+    def interrupt(*_: object):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tfcomp.train.run_training", interrupt)
@@ -47,7 +47,7 @@ def format_smoke(**changes: Any) -> dict[str, str]:
     return lines
 
 
-def test_scores_stand_in_columns_under_their_names() -> None:
+def test_scores_stand_in_columns_under_their_names():
     lines = format_smoke()
     assert lines["relative MSE"].split()[-2:] == ["0.0023", "0.82"]
     assert lines["R²"].split()[-2:] == ["0.998", "0.145"]
@@ -58,14 +58,14 @@ def test_scores_stand_in_columns_under_their_names() -> None:
     assert {"identifiable", "run", "saved model", "look"} <= lines.keys()
 
 
-def test_scores_that_do_not_exist_are_left_out_or_dashes() -> None:
+def test_scores_that_do_not_exist_are_left_out_or_dashes():
     scores = {"relative_mse": 0.5, "r2": None, "position_accuracy": None}
     lines = format_smoke(ood=scores, id=scores | {"r2": 0.9})
     assert lines["R²"].split()[-2:] == ["0.9", "-"]
     assert "peaks within 1 px" not in lines
 
 
-def test_metrics_of_users_have_rows_with_their_labels() -> None:
+def test_metrics_of_users_have_rows_with_their_labels():
     lines = format_smoke(
         own_measures={"sharpness": {"per": "image", "label": "how sharp"}},
         ood={**METRICS["ood"], "sharpness": 0.25},
@@ -74,6 +74,6 @@ def test_metrics_of_users_have_rows_with_their_labels() -> None:
 
 
 @pytest.mark.parametrize("subset", ["ood_new", "id_plus"])
-def test_more_subsets_have_columns(subset: str) -> None:
+def test_more_subsets_have_columns(subset: str):
     lines = format_smoke(**{subset: {"relative_mse": 0.25}})
     assert lines["relative MSE"].split()[-3:] == ["0.0023", "0.82", "0.25"]

@@ -67,7 +67,7 @@ def start_talk(folder: Path) -> subprocess.Popen:
     return process
 
 
-def test_an_action_receives_the_flags_of_its_table() -> None:
+def test_an_action_receives_the_flags_of_its_table():
     settings: dict[str, object] = {}
     command = Command("Does.", TABLE, lambda given: settings.update(given) or 7)
     assert command(["", "--count=4", "--again", "--axis=a", "--axis=b"]) == 7
@@ -82,7 +82,7 @@ def test_an_action_receives_the_flags_of_its_table() -> None:
 @pytest.mark.parametrize("flag", ["--help", "-help", "-h", "--helpfull"])
 def test_help_is_printed_and_nothing_done(
     flag: str, capsys: pytest.CaptureFixture
-) -> None:
+):
     assert Command("Does.\n", TABLE, exit)(["program", "--x", flag]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("Does.\n\nFlags:\n  --name=none\n")
@@ -98,7 +98,7 @@ def list_helped(printed: str) -> set[str]:
 
 def test_short_help_has_the_names_of_parts(
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     assert train.main(["train", "--help"]) == 0
     printed = capsys.readouterr().out
     names = {*MODELS.names(), *ENCODINGS.names(), *DATASETS.names()}
@@ -119,7 +119,7 @@ def test_short_help_has_the_names_of_parts(
 )
 def test_help_of_a_part_has_its_flags(
     arguments: list[str], flag: str, capsys: pytest.CaptureFixture
-) -> None:
+):
     train.main(["train", "--help"])
     short = list_helped(capsys.readouterr().out)
     train.main(["train", *arguments, "--help"])
@@ -128,7 +128,7 @@ def test_help_of_a_part_has_its_flags(
     assert short <= listed
 
 
-def test_full_help_has_every_flag(capsys: pytest.CaptureFixture) -> None:
+def test_full_help_has_every_flag(capsys: pytest.CaptureFixture):
     train.main(["train", "--helpfull"])
     listed = list_helped(capsys.readouterr().out)
     assert listed - {"flagfile"} == set(train.define_flags())
@@ -136,7 +136,7 @@ def test_full_help_has_every_flag(capsys: pytest.CaptureFixture) -> None:
 
 def test_help_without_a_network_has_flags_of_data(
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     solvable.main(["solvable", "--help"])
     listed = list_helped(capsys.readouterr().out)
     assert {"dataset", "region"} <= listed
@@ -164,7 +164,7 @@ assert not {"tensorflow", "keras"} & set(sys.modules)
 """
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     commands = [f"tfcomp.{n}" for n in tfcomp.COMMANDS if n != "solvable"]
     rooms = ("claims", "decoders", "thresholds", "figures")
     commands += [f"reproduction.{room}.command" for room in rooms]
@@ -184,7 +184,7 @@ def test_help_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize("command", [train, sweep, threshold])
 def test_nothing_long_starts_without_a_flag(
     command: ModuleType, working_folder, capsys: pytest.CaptureFixture
-) -> None:
+):
     assert command.main(["command"]) == 0
     printed = capsys.readouterr().out
     (first,) = re.findall(r"Try first: .* (\w+)(?: --.*)?$", printed, re.M)
@@ -192,7 +192,7 @@ def test_nothing_long_starts_without_a_flag(
     assert list(working_folder.iterdir()) == []
 
 
-def test_commands_are_listed_and_named(capsys: pytest.CaptureFixture) -> None:
+def test_commands_are_listed_and_named(capsys: pytest.CaptureFixture):
     assert tfcomp.main(["tfcomp"]) == 0
     listed = capsys.readouterr().out
     for name, purpose in tfcomp.COMMANDS.items():
@@ -211,7 +211,7 @@ def test_commands_are_listed_and_named(capsys: pytest.CaptureFixture) -> None:
             tfcomp.main(["tfcomp", name])
 
 
-def test_reader_that_goes_away(talk: subprocess.Popen) -> None:
+def test_reader_that_goes_away(talk: subprocess.Popen):
     # The pipe is read to its first line and closed, as `| head -1` does.
     talk.stdout.close()
     talk.stdin.write("go on\n")
@@ -220,7 +220,7 @@ def test_reader_that_goes_away(talk: subprocess.Popen) -> None:
     assert talk.stderr.read() == ""
 
 
-def test_an_interruption_is_one_line(talk: subprocess.Popen) -> None:
+def test_an_interruption_is_one_line(talk: subprocess.Popen):
     talk.send_signal(signal.SIGINT)
     assert talk.wait() == 130
     assert talk.stderr.read() == "interrupted\n"
@@ -313,7 +313,7 @@ CASES = [name for name in SWALLOW if name != "endless"]
 )
 def test_no_request_to_stop_is_lost(
     case: str, count: int, number: int, tmp_path: Path
-) -> None:
+):
     with start_stopped(case, tmp_path) as process:
         for _ in range(count):  # `timeout` sends two
             process.send_signal(number)
@@ -327,7 +327,7 @@ def test_no_request_to_stop_is_lost(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_second_request_kills(tmp_path: Path) -> None:
+def test_a_second_request_kills(tmp_path: Path):
     with start_stopped("endless", tmp_path) as process:
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "closed\n"
@@ -337,7 +337,7 @@ def test_a_second_request_kills(tmp_path: Path) -> None:
         assert process.wait(10) == -signal.SIGTERM
 
 
-def test_nohup_keeps_a_command_alive(talk_hung_up: subprocess.Popen) -> None:
+def test_nohup_keeps_a_command_alive(talk_hung_up: subprocess.Popen):
     talk_hung_up.send_signal(signal.SIGHUP)
     printed, errors = talk_hung_up.communicate("go on\n")
     assert (printed, errors) == ("second\n", "")
@@ -345,7 +345,7 @@ def test_nohup_keeps_a_command_alive(talk_hung_up: subprocess.Popen) -> None:
 
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
-def test_streams_that_a_shell_has_closed(closed: str, tmp_path: Path) -> None:
+def test_streams_that_a_shell_has_closed(closed: str, tmp_path: Path):
     work = """
 import sys
 from tfcomp.config.process import exit_on_user_error
@@ -418,7 +418,7 @@ ALLOCATING = (
         (errors.DivergedError("up"), "up", 1),
     ],
 )
-def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
+def test_failure_in_one_line(error: Exception, line: str, status: int):
     message, code = errors.explain_failure(error)
     assert message.startswith(line)
     assert "\n" not in message
@@ -433,5 +433,5 @@ def test_failure_in_one_line(error: Exception, line: str, status: int) -> None:
         make_tensorflow_error("shapes differ"),
     ],
 )
-def test_other_errors_are_not_explained(error: Exception) -> None:
+def test_other_errors_are_not_explained(error: Exception):
     assert errors.explain_failure(error) is None

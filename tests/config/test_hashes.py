@@ -17,7 +17,7 @@ SHOWING = {"tfcomp", "tfcomp.figures"}
 IMPORT = re.compile(r"^\s*(?:from|import) (tfcomp(?:\.\w+)?)", re.MULTILINE)
 
 
-def test_deciding_packages_import_nothing_else() -> None:
+def test_deciding_packages_import_nothing_else():
     root = Path(tfcomp.__file__).parents[1]
     imported = {
         name
@@ -50,7 +50,7 @@ def recompute(*arguments: str) -> str:
 
 def test_version_follows_deciding_sources_or_is_chosen(
     copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     before = recompute()
     for name in (
         "metrics/scores.py",
@@ -74,7 +74,7 @@ def test_version_follows_deciding_sources_or_is_chosen(
 
 def test_version_counts_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.syspath_prepend(tmp_path)
     module = tmp_path / "my_counted_parts.py"
     part = tmp_path / "my_counted_package/part.py"

@@ -44,7 +44,7 @@ def build(config, dataset): ...
 )
 def test_plugin_that_fails(
     source: str, error: type[Exception], message: str, plugins: Path
-) -> None:
+):
     (plugins / "bad_part.py").write_text(source)
     with pytest.raises(error, match=message):
         import_plugins("bad_part")
@@ -75,7 +75,7 @@ def write_run(folder: Path) -> Path:
 )
 def test_plugins_of_a_run_are_not_imported(
     command: str, evil: Path, working_folder: Path
-) -> None:
+):
     tmp_path = working_folder
     run = write_run(tmp_path / "run")
     (run / "sweep.flags").write_text("--flagfile=inner.flags")
@@ -94,16 +94,14 @@ def test_plugins_of_a_run_are_not_imported(
 
 def test_measuring_leaves_foreign_plugins_alone(
     evil: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+):
     run = write_run(tmp_path / "run")
     assert analyze.main(["analyze", str(run), "--measure"]) == 1
     assert re.search(ASKED, capsys.readouterr().err)
     assert not evil.exists()
 
 
-def test_plugins_that_are_asked_for_are_imported(
-    evil: Path, tmp_path: Path
-) -> None:
+def test_plugins_that_are_asked_for_are_imported(evil: Path, tmp_path: Path):
     run = write_run(tmp_path / "run")
     flags = [f"--flagfile={run}/run.flags", FOREIGN]
     with pytest.raises(ConfigError, match="--examples_dir"):
@@ -127,14 +125,14 @@ def parse(*arguments: str) -> dict:
         "--flagfile=inner.txt",
     ],
 )
-def test_files_cannot_ask_for_it(line: str, working_folder: Path) -> None:
+def test_files_cannot_ask_for_it(line: str, working_folder: Path):
     Path("inner.txt").write_text(SCHEDULER)
     Path("renamed.txt").write_text(f"--depth=2\n{line}\n")
     with pytest.raises(RunError, match="command line|--flag=value"):
         parse("--flagfile=renamed.txt")
 
 
-def test_the_command_line_decides(working_folder: Path) -> None:
+def test_the_command_line_decides(working_folder: Path):
     Path("a.flags").write_text(f"{SCHEDULER}\n--depth=2")
     mine = "--scheduler=tcp://mine:1"
     theirs = "--flagfile=a.flags"
@@ -151,7 +149,7 @@ def test_the_command_line_decides(working_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("builder", [str, functools.partial(str, 7)])
-def test_a_name_has_one_builder(builder: Callable) -> None:
+def test_a_name_has_one_builder(builder: Callable):
     registry = Registry("shape")
     registry.register("b", int)
     registry.register("a", builder)
@@ -178,7 +176,7 @@ print({"keras", "tensorflow", "torch"} & {*sys.modules})
 """
 
 
-def test_plugins_of_tfcomp_are_imported_when_a_name_is_unknown() -> None:
+def test_plugins_of_tfcomp_are_imported_when_a_name_is_unknown():
     """And without TensorFlow."""
     result = subprocess.run(
         [sys.executable, "-c", LAZY], capture_output=True, text=True, check=True

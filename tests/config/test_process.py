@@ -25,7 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_folder_is_private_and_removed(place: Path) -> None:
+def test_folder_is_private_and_removed(place: Path):
     with process.make_private_folder() as folder:
         assert folder.parent == place
         assert folder.name.startswith(process.PREFIX)
@@ -47,7 +47,7 @@ exit_on_user_error(lambda argv: Command('Draws.', {}, draw)(argv[:1]))
 """
 
 
-def test_a_home_that_cannot_be_written(place: Path, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written(place: Path, tmp_path: Path):
     """matplotlib makes a folder of its own, and says so."""
     picture = tmp_path / "picture.png"
     result = subprocess.run(
@@ -90,7 +90,7 @@ ELSEWHERE = (
 def test_keras_is_set_up_as_ours_and_gpus_are_exact(
     tmp_path: Path,
     smoke_run: RunConfig,
-) -> None:
+):
     (tmp_path / ".keras").mkdir()
     (tmp_path / ".keras" / "keras.json").write_text(ELSEWHERE)
     others = {"KERAS_BACKEND": "torch", "TF_USE_LEGACY_KERAS": "1"}
@@ -104,7 +104,7 @@ def test_keras_is_set_up_as_ours_and_gpus_are_exact(
     assert printed.splitlines() == [ours, "False False", "False True"]
 
 
-def test_keras_of_the_program_is_refused() -> None:
+def test_keras_of_the_program_is_refused():
     """The settings of a program that uses Keras are not changed."""
     keras.config.set_image_data_format("channels_first")
     try:
@@ -124,7 +124,7 @@ def test_keras_of_the_program_is_refused() -> None:
 )
 def test_kernels_repeat_their_bits_unless_a_user_says_no(
     given: str, expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.setenv("XLA_FLAGS", given)
     process.choose_deterministic_kernels()
     assert os.environ["XLA_FLAGS"] == expected

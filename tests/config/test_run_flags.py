@@ -27,7 +27,7 @@ from tfcomp.config.run_flags import (
 from tfcomp.models.registry import make_checked_dataset
 
 
-def test_identity_leaves_out_the_location() -> None:
+def test_identity_leaves_out_the_location():
     config = RunConfig()
     moved = RunConfig(run_name="b", log_dir="c", export_dir="d", resume=True)
     assert moved.identity() == config.identity()
@@ -40,7 +40,7 @@ def test_identity_leaves_out_the_location() -> None:
 @pytest.mark.parametrize(
     "name", ["", "..", "a/b", "a\\b", "a\0b", "a\nb", " a"]
 )
-def test_run_name_is_a_plain_name(name: str) -> None:
+def test_run_name_is_a_plain_name(name: str):
     with pytest.raises(ConfigError, match="--run_name") as caught:
         RunConfig(run_name=name)
     assert "\n" not in str(caught.value)
@@ -103,7 +103,7 @@ print(json.dumps([answers, heavy, os.listdir()]))
 """
 
 
-def test_bad_flags_are_one_line_each(working_folder: Path) -> None:
+def test_bad_flags_are_one_line_each(working_folder: Path):
     result = subprocess.run(
         [sys.executable, "-c", CALL_MAIN],
         input=json.dumps([shlex.split(flags) for flags in BAD_FLAGS]),
@@ -147,7 +147,7 @@ def make_unusual_config() -> RunConfig:
     return make_config(settings)
 
 
-def test_format_is_inverted_by_parse(tmp_path: Path) -> None:
+def test_format_is_inverted_by_parse(tmp_path: Path):
     config = make_unusual_config()
     default = RunConfig().to_flags()
     same = [k for k, v in config.to_flags().items() if v == default[k]]
@@ -160,13 +160,13 @@ def test_format_is_inverted_by_parse(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", ["resume", "overwrite"])
-def test_repeating_a_resumed_run_does_not_resume(flag: str) -> None:
+def test_repeating_a_resumed_run_does_not_resume(flag: str):
     config = dataclasses.replace(RunConfig(), **{flag: True})
     assert parse_config(format_flags(config).splitlines()) == RunConfig()
     assert parse_config([]) == RunConfig()
 
 
-def test_home_of_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_of_a_path(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", "/home/of/mine")
     config = parse_config(["--log_dir=~/logs", "--run_name=~"])
     assert config.log_dir == "/home/of/mine/logs"
@@ -188,7 +188,7 @@ def find_depth(*arguments: str) -> int:
     return parse_config(arguments).model.depth
 
 
-def test_later_flags_win(tmp_path: Path) -> None:
+def test_later_flags_win(tmp_path: Path):
     flag = write_flags(tmp_path, "a.flags", "--depth=3", "--depth=5")
     assert find_depth("--depth=2", "--depth=3") == 3
     assert find_depth(flag) == 5
@@ -196,7 +196,7 @@ def test_later_flags_win(tmp_path: Path) -> None:
     assert find_depth("--depth=2", *flag.split("=")) == 5
 
 
-def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path) -> None:
+def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path):
     lines = ("# a", "", "  // b", "  --depth=3  ", "--width=8", "#--depth=4")
     write_flags(tmp_path, "inner.flags", *lines)
     line = "--flagfile=inner.flags"
@@ -206,7 +206,7 @@ def test_nested_flagfiles_are_expanded_in_place(tmp_path: Path) -> None:
     assert expanded == [*inner, "--depth=2", *inner, "--seed=1"]
 
 
-def test_lookup_order(working_folder: Path) -> None:
+def test_lookup_order(working_folder: Path):
     beside = working_folder / "beside"
     outer = write_flags(beside, "outer.flags", "--flagfile=donut.flags")
     assert find_depth(outer) == find_depth("--flagfile=donut") == 4
@@ -233,9 +233,7 @@ def test_lookup_order(working_folder: Path) -> None:
         ("binary", "readable"),
     ],
 )
-def test_bad_flagfile_in_a_flagfile(
-    name: str, message: str, tmp_path: Path
-) -> None:
+def test_bad_flagfile_in_a_flagfile(name: str, message: str, tmp_path: Path):
     flag = write_flags(tmp_path / "x", "a.flags", f"--flagfile={name}")
     write_flags(tmp_path / "x", "b.flags", "--flagfile=a.flags")
     (tmp_path / "x/binary").write_bytes(b"--depth=\xff\xfe")
@@ -243,7 +241,7 @@ def test_bad_flagfile_in_a_flagfile(
         parse_config([flag])
 
 
-def test_flagfile_of_windows(tmp_path: Path) -> None:
+def test_flagfile_of_windows(tmp_path: Path):
     path = tmp_path / "a.flags"
     path.write_bytes(b"\xef\xbb\xbf# of Windows\r\n--depth=5\r\n")
     assert find_depth(f"--flagfile={path}") == 5
@@ -252,7 +250,7 @@ def test_flagfile_of_windows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", list_flagfiles())
 def test_shipped_flagfiles_describe_what_their_command_can_start(
     name: str,
-) -> None:
+):
     text = (SHIPPED / name).read_text(encoding="utf-8")
     stem = name.removesuffix(".flags")
     pattern = rf"^#   tfcomp (\w+) {re.escape(stem)}\b"
@@ -275,14 +273,14 @@ def test_shipped_flagfiles_describe_what_their_command_can_start(
         "--resume smoke --depth=3 --noresume",
     ],
 )
-def test_flags_override_a_flagfile_wherever_it_stands(line: str) -> None:
+def test_flags_override_a_flagfile_wherever_it_stands(line: str):
     settings = parse_flags(line.split(), define_run_flags())
     assert settings["run_name"] == "smoke"
     assert settings["depth"] == 3
     assert settings["resume"] is False
 
 
-def test_runs_are_the_value_of_their_flag() -> None:
+def test_runs_are_the_value_of_their_flag():
     table = {"run": ("", "Runs."), "again": (False, "Again.")}
     settings = parse_flags(["logs/a", "--again", "logs/b*"], make_flags(table))
     assert settings == {"run": "logs/a,logs/b*", "again": True}

@@ -48,7 +48,7 @@ class Ruled(Settings):
         ("again", 1, "must be true or false"),
     ],
 )
-def test_rules(name: str, value: object, rule: str) -> None:
+def test_rules(name: str, value: object, rule: str):
     with pytest.raises(ConfigError) as caught:
         Ruled(**{name: value})
     message = f"--{name} {rule}, got {value!r}"
@@ -79,7 +79,7 @@ PLUGIN = "--plugins=flowers"
 )
 def test_paths_that_exist_are_not_split(
     text: str, paths: list[str], working_folder: Path
-) -> None:
+):
     for name in "ab":
         (working_folder / "old, runs" / name).mkdir(parents=True)
     assert settings.split_paths(text) == paths
@@ -96,7 +96,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_settings_become_flags_and_identity(plugin: Path) -> None:
+def test_settings_become_flags_and_identity(plugin: Path):
     config = run_flags.parse_config([PLUGIN, "--petals=7"])
     assert config.own == {"petals": 7, "scent": "rose", "wild": False}
     assert config.identity()["petals"] == 7
@@ -107,19 +107,19 @@ def test_settings_become_flags_and_identity(plugin: Path) -> None:
     assert not run_flags.parse_config([]).own
 
 
-def test_a_setting_of_a_notebook(plugin: Path) -> None:
+def test_a_setting_of_a_notebook(plugin: Path):
     declare_setting("leaves", 2, "Declared in a notebook.")
     assert run_flags.parse_config(["--leaves=3"]).own == {"leaves": 3}
 
 
-def test_grid_over_an_own_setting(plugin: Path) -> None:
+def test_grid_over_an_own_setting(plugin: Path):
     arguments = [PLUGIN, "--grid=petals=3,4", "--seeds=1"]
     sweep = make_sweep(run_flags.parse_flags(arguments, define_flags()))
     assert [t.config.own["petals"] for t in sweep.items] == [3, 4]
     assert len({trial.name for trial in sweep.items}) == 2
 
 
-def test_a_record_imports_nothing(plugin: Path, tmp_path: Path) -> None:
+def test_a_record_imports_nothing(plugin: Path, tmp_path: Path):
     config = run_flags.parse_config([PLUGIN, "--petals=7"])
     path = tmp_path / "run.flags"
     path.write_text(run_flags.format_flags(config))
@@ -153,14 +153,14 @@ def test_impossible_declarations(
     default: int,
     rules: dict,
     problem: str,
-) -> None:
+):
     declare_setting("petals", 5, "Petals.")
     declare_setting("petals", 5, "Petals.")  # imported again
     with pytest.raises(ValueError, match=problem):
         declare_setting(name, default, "Help.", **rules)
 
 
-def test_no_setting_is_named_as_a_column() -> None:
+def test_no_setting_is_named_as_a_column():
     """Else sweeps end in errors, and `compare` averages two values of it."""
     row = {"a": 1, "score": 1, "value": 1, "seed": 0}
     summary = summarize(pd.DataFrame([row]), ["a", "score"], lambda _: REAL)
@@ -169,12 +169,12 @@ def test_no_setting_is_named_as_a_column() -> None:
     assert columns - {"a"} <= set(settings.COLUMNS)
 
 
-def test_name_of_another_flag(plugin: Path) -> None:
+def test_name_of_another_flag(plugin: Path):
     plugin.write_text(SOURCE.replace("petals", "seed"))
     with pytest.raises(RunError, match="--seed"):
         run_flags.parse_config([PLUGIN])
 
 
-def test_help_lists_them(plugin: Path, capsys: pytest.CaptureFixture) -> None:
+def test_help_lists_them(plugin: Path, capsys: pytest.CaptureFixture):
     assert train.main(["train", PLUGIN, "--help"]) == 0
     assert "--petals=5" in capsys.readouterr().out

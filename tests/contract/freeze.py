@@ -107,7 +107,7 @@ def run_command(*arguments: str) -> str:
     return result.stdout
 
 
-def train(name: str, arguments: str, folder: Path) -> None:
+def train(name: str, arguments: str, folder: Path):
     """Trains one network into a folder, unless it is there already."""
     if (folder / "logs" / name / "metrics.json").exists():
         return
@@ -143,7 +143,7 @@ def list_bits(run: Path) -> Iterator[tuple[str, str, str]]:
             yield run.name, path, text
 
 
-def judge_claims(folder: Path) -> None:
+def judge_claims(folder: Path):
     """Writes the numbers of all claims, as the evidence gives them."""
     judge = ["reproduction.claims", "--runs=reproduction/evidence"]
     subprocess.run(
@@ -154,7 +154,7 @@ def judge_claims(folder: Path) -> None:
     )
 
 
-def main() -> None:
+def main():
     """Writes the files into the folder of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)

@@ -22,7 +22,7 @@ NUMBERS = ("mean", "low", "high", "n")
 HINT = "if this is on purpose: python tests/contract/freeze.py FOLDER, and copy"
 
 
-def check_lines(name: str, found: Iterable[str]) -> None:
+def check_lines(name: str, found: Iterable[str]):
     """Compares lines with a frozen file."""
     frozen = (FROZEN / name).read_text("utf-8").splitlines()
     lines = difflib.ndiff(frozen, list(found))
@@ -31,11 +31,11 @@ def check_lines(name: str, found: Iterable[str]) -> None:
     assert not changed, f"{text}\n{HINT} FOLDER/{name} to {FROZEN}"
 
 
-def test_public_names_and_signatures_are_the_frozen_ones() -> None:
+def test_public_names_and_signatures_are_the_frozen_ones():
     check_lines("names.txt", list_names())
 
 
-def test_flags_and_defaults_are_the_frozen_ones() -> None:
+def test_flags_and_defaults_are_the_frozen_ones():
     check_lines("flags.txt", list_flags())
 
 
@@ -59,7 +59,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         "stripes",
     ],
 )
-def test_the_images_of_an_experiment_are_the_frozen_ones(name: str) -> None:
+def test_the_images_of_an_experiment_are_the_frozen_ones(name: str):
     """All combinations in the order of the grid, as `round(255 * pixel)`."""
     config = parse_config([f"--flagfile={name}.flags"])
     try:
@@ -77,7 +77,7 @@ def test_the_images_of_an_experiment_are_the_frozen_ones(name: str) -> None:
     assert digest.hexdigest() == hashes[name]
 
 
-def test_numbers_of_claims_are_the_frozen_ones() -> None:
+def test_numbers_of_claims_are_the_frozen_ones():
     """Version 4 of the claims judged the same quantities by other rules."""
     rows = {}
     for row in read_rows(CLAIMS):

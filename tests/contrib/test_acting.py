@@ -50,7 +50,7 @@ def read_slowly(logits: np.ndarray, x: float, y: float) -> float:
     return acting_layers.EMPTY + down @ (logits - acting_layers.EMPTY) @ right
 
 
-def test_interpolation(rng) -> None:
+def test_interpolation(rng):
     logits = rng.standard_normal((2, 5, 5), np.float32)
     x, y = rng.standard_normal((2, 2, 40), np.float32)
 
@@ -82,7 +82,7 @@ def find_center(image: np.ndarray) -> list[float]:
     return [x, y]
 
 
-def test_a_pose_moves_turns_and_scales() -> None:
+def test_a_pose_moves_turns_and_scales():
     half = np.log(0.5)
     plain = render_arrow(size=half)
     x, y = find_center(plain)
@@ -103,7 +103,7 @@ def test_a_pose_moves_turns_and_scales() -> None:
     assert small.sum() == approx(plain.sum() / 4, rel=0.1)
 
 
-def test_what_is_in_front_covers_what_is_behind() -> None:
+def test_what_is_in_front_covers_what_is_behind():
     front = [1.0, 0.0, 0.5]
     behind = [1.0, 1.0, 1.0]
     shares = np.float32([front, behind])
@@ -119,7 +119,7 @@ def test_what_is_in_front_covers_what_is_behind() -> None:
     assert_allclose(image[0, :, 0], expected, atol=1e-6)
 
 
-def test_blur_keeps_the_sum_and_none_is_the_image() -> None:
+def test_blur_keeps_the_sum_and_none_is_the_image():
     image = np.zeros((1, 24, 20, 2), np.float32)
     image[0, 12, 10] = 1.0, 3.0
 
@@ -137,7 +137,7 @@ def test_blur_keeps_the_sum_and_none_is_the_image() -> None:
 
 
 @pytest.mark.parametrize("term", ["x", "angle", "template"])
-def test_shrinking_is_the_proximal_step(term) -> None:
+def test_shrinking_is_the_proximal_step(term):
     factors = [["a", 3, "ordered"], ["b", 2, "categorical"]]
     layer = FactorTransforms(
         factors,
@@ -164,7 +164,7 @@ def test_shrinking_is_the_proximal_step(term) -> None:
 
 
 @pytest.mark.parametrize("price", [0.01, 1000.0])
-def test_the_shortest_description_is_chosen(price, rng) -> None:
+def test_the_shortest_description_is_chosen(price, rng):
     model, _, _ = make(f"--channel_price={price}", "--candidates=8")
     layer = model.get_layer("acts_0")
     used = np.zeros(8)
@@ -195,7 +195,7 @@ def test_the_shortest_description_is_chosen(price, rng) -> None:
     assert int(layer.chosen.numpy()) in left
 
 
-def test_other_candidates_draw_nothing() -> None:
+def test_other_candidates_draw_nothing():
     model, _, dataset = make()
     layer = model.get_layer("acts_0")
     layer.chosen.assign(2.0)
@@ -233,12 +233,12 @@ def save_gray(path: Path) -> list[str]:
     return ["--dataset=table", f"--data={path}", "--region=x:#1,y:#1"]
 
 
-def test_white_on_gray_is_learned(tmp_path) -> None:
+def test_white_on_gray_is_learned(tmp_path):
     model, _, dataset = make(*save_gray(tmp_path / "gray.npz"))
     assert np.ptp(model(dataset.splits.grid)) > 0.1
 
 
-def test_held_out_images_have_no_say(tmp_path) -> None:
+def test_held_out_images_have_no_say(tmp_path):
     path = tmp_path / "gray.npz"
     flags = save_gray(path)
     model, _, _ = make(*flags)
@@ -262,7 +262,7 @@ def test_held_out_images_have_no_say(tmp_path) -> None:
     ],
     ids=["hue", "composed", "dark bumps"],
 )
-def test_all_kinds_of_data(flags, tmp_path) -> None:
+def test_all_kinds_of_data(flags, tmp_path):
     model, config, dataset = make(*flags.split())
     compile_model(model, config.training, 1)
     model.run_eagerly = True  # a graph takes seconds
@@ -301,7 +301,7 @@ def test_all_kinds_of_data(flags, tmp_path) -> None:
         "--num_replicas=2",
     ],
 )
-def test_rules(flag) -> None:
+def test_rules(flag):
     flags = ["--flagfile=acting.flags", flag]
     with pytest.raises(ConfigError, match=flag.partition("=")[0]):
         make_checked_dataset(parse_config(flags))
@@ -309,7 +309,7 @@ def test_rules(flag) -> None:
 
 
 @pytest.mark.slow
-def test_a_hue_without_color_is_not_fitted(tmp_path) -> None:
+def test_a_hue_without_color_is_not_fitted(tmp_path):
     """Four hues would turn the square to no effect, as they start."""
     flags = [
         "--flagfile=acting.flags",

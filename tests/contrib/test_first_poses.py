@@ -45,7 +45,7 @@ def save_and_read(
     return make_data(line, f"--data={path}", *flags)
 
 
-def test_the_background_depends_on_the_training_images(tmp_path, rng) -> None:
+def test_the_background_depends_on_the_training_images(tmp_path, rng):
     path = tmp_path / "noise.npz"
     images = rng.random((12, 8, 8))
     backgrounds = set()
@@ -56,7 +56,7 @@ def test_the_background_depends_on_the_training_images(tmp_path, rng) -> None:
     assert len(backgrounds) == 2
 
 
-def test_objects_at_random_places_leave_the_background(tmp_path, rng) -> None:
+def test_objects_at_random_places_leave_the_background(tmp_path, rng):
     images = np.full((6 * 40, 8, 8), 0.25, np.float32)
     for image in images:
         row, column = rng.integers(0, 5, 2)
@@ -73,7 +73,7 @@ def render_disc(x: float, y: float, radius: float) -> Array:
     return image[..., None]
 
 
-def test_moments_are_the_middle_and_the_size_of_a_disc() -> None:
+def test_moments_are_the_middle_and_the_size_of_a_disc():
     large = render_disc(15, 10, 4)
     small = render_disc(20, 6, 2)
     images = np.stack([large, small])
@@ -100,7 +100,7 @@ ALL = np.tile(GRID, (4, 1))
 OF_B = POSES[ALL[:, 1]]
 
 
-def test_a_moment_starts_at_the_factors_that_it_needs() -> None:
+def test_a_moment_starts_at_the_factors_that_it_needs():
     start = fit(ALL, 0.2 + OF_B)
 
     middle = POSES.mean()
@@ -117,12 +117,12 @@ def test_a_moment_starts_at_the_factors_that_it_needs() -> None:
         (0.1, True),
     ],
 )
-def test_what_is_far_below_the_floor_needs_no_factor(size, is_used) -> None:
+def test_what_is_far_below_the_floor_needs_no_factor(size, is_used):
     start = fit(ALL, OF_B + size * ALL[:, 0])
     assert start.moves[:3].any() == is_used
 
 
-def test_one_image_of_a_value_is_enough() -> None:
+def test_one_image_of_a_value_is_enough():
     is_frequent = ALL[:, 1] < 3
     index = np.vstack([ALL[is_frequent], [0, 3, 0]])
 
@@ -133,7 +133,7 @@ def test_one_image_of_a_value_is_enough() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 8, 16])
-def test_candidates_differ_in_how_they_turn(count, rng) -> None:
+def test_candidates_differ_in_how_they_turn(count, rng):
     _, moves = sample_poses("angle", 1, FACTORS, count, None, rng)
 
     turns = moves[:, 7:, 0]

@@ -49,9 +49,7 @@ def exports(smoke_run, tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("name", FORMATS.names())
-def test_runtimes_draw_as_the_network(
-    run, exports, name, monkeypatch, rng
-) -> None:
+def test_runtimes_draw_as_the_network(run, exports, name, monkeypatch, rng):
     """By the code of the card, for batches of several sizes."""
     if name not in list_writable():
         pytest.skip(f"no packages for {name}")
@@ -65,9 +63,7 @@ def test_runtimes_draw_as_the_network(
         assert_allclose(names["image"], truth, atol=1e-5)
 
 
-def test_a_renamed_run_replaces_no_export_of_another(
-    smoke_run, tmp_path
-) -> None:
+def test_a_renamed_run_replaces_no_export_of_another(smoke_run, tmp_path):
     output = tmp_path / "out"
     for name in ("old", "new"):
         shutil.copytree(smoke_run.run_dir, tmp_path / name)
@@ -76,13 +72,13 @@ def test_a_renamed_run_replaces_no_export_of_another(
     assert sorted(os.listdir(output)) == ["new", "old"]
 
 
-def test_the_card_calls_all_formats_in_the_folder(exports) -> None:
+def test_the_card_calls_all_formats_in_the_folder(exports):
     card = (exports / "README.md").read_text()
     for name in list_writable():
         assert FORMATS.get(name).load().call in card
 
 
-def test_a_format_without_its_package(monkeypatch) -> None:
+def test_a_format_without_its_package(monkeypatch):
     monkeypatch.setattr(formats, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="pip install ai-edge-litert"):
         formats.check_formats(["keras", "litert"])
@@ -95,12 +91,12 @@ def test_a_format_without_its_package(monkeypatch) -> None:
         [],
     ],
 )
-def test_unknown_formats(names) -> None:
+def test_unknown_formats(names):
     with pytest.raises(ConfigError, match="--format"):
         formats.check_formats(names)
 
 
-def test_pytorch_differentiates_its_program(run, exports) -> None:
+def test_pytorch_differentiates_its_program(run, exports):
     """By the function of the page; the SavedModel has the same geometry."""
     torch = pytest.importorskip("torch")
     program = torch.export.load(exports / "torch" / "model.pt2").module()
@@ -118,16 +114,14 @@ def test_pytorch_differentiates_its_program(run, exports) -> None:
         assert_allclose(metric.detach(), expected, atol=tolerance)
 
 
-def test_an_error_of_a_converter_is_one_line(
-    run, tmp_path, monkeypatch
-) -> None:
+def test_an_error_of_a_converter_is_one_line(run, tmp_path, monkeypatch):
     fail = Mock(side_effect=NameError("two\nlines"))
     monkeypatch.setattr(keras.Model, "export", fail)
     with pytest.raises(RunError, match=r"onnx: Keras cannot .*\(two\)$"):
         write_format(run, "onnx", tmp_path)
 
 
-def test_a_format_of_a_plugin(run, tmp_path, monkeypatch) -> None:
+def test_a_format_of_a_plugin(run, tmp_path, monkeypatch):
     registry = Registry("format")
     own = formats.Format(
         write=lambda run, path: path.write_text(run.config.run_name),

@@ -27,7 +27,7 @@ NORB_NAMES = ("category", "instance", "elevation", "azimuth", "lighting")
 MAGIC = {"uint8": 0x1E3D4C55, "int32": 0x1E3D4C54}
 
 
-def test_cars3d(tmp_path, rng) -> None:
+def test_cars3d(tmp_path, rng):
     cars = rng.integers(0, 256, (2, 3, 4, 3, 5, 4), np.uint8)
     for number, car in enumerate(cars):
         scipy.io.savemat(tmp_path / f"car_{number}.mat", {"im": car})
@@ -40,7 +40,7 @@ def test_cars3d(tmp_path, rng) -> None:
     assert_array_equal(read_pixels(table), expected)
 
 
-def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
+def write_bomb(path: Path, size: int, shape: tuple[int, ...]):
     """Writes a packed car as MATLAB does, of `size` zeros."""
     count = len(shape)
     array = struct.pack("<IIII", 6, 8, 9, 0)  # uint8
@@ -64,7 +64,7 @@ def write_bomb(path: Path, size: int, shape: tuple[int, ...]) -> None:
         (5 << 20, (4, 4, 3, 2, 2)),
     ],
 )
-def test_car_above_the_limit(size, shape, tmp_path, monkeypatch) -> None:
+def test_car_above_the_limit(size, shape, tmp_path, monkeypatch):
     """A packed file has a limit, whatever its header says."""
     monkeypatch.setattr(published_readers, "CAR_BYTES", 4 << 20)
     write_bomb(tmp_path / "a.mat", size, shape)
@@ -72,7 +72,7 @@ def test_car_above_the_limit(size, shape, tmp_path, monkeypatch) -> None:
         load(tmp_path)
 
 
-def write_matrix(path: Path, matrix: Array) -> None:
+def write_matrix(path: Path, matrix: Array):
     """Writes NORB's format: type, number of dimensions, three sizes or more."""
     sizes = [*matrix.shape]
     while len(sizes) < 3:
@@ -117,7 +117,7 @@ def write_norb(folder: Path, part: str, instances: list[int]) -> Array:
     return images[:, 0]
 
 
-def test_small_norb(tmp_path) -> None:
+def test_small_norb(tmp_path):
     first = write_norb(tmp_path, "training", [4, 6])
     second = write_norb(tmp_path, "testing", [0, 1, 3])
 
@@ -137,7 +137,7 @@ def test_small_norb(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["absent", "short", "another", "rows"])
-def test_damaged_norb(damage, tmp_path) -> None:
+def test_damaged_norb(damage, tmp_path):
     write_norb(tmp_path, "training", [4, 6])
     path = tmp_path / "smallnorb-training-info.mat"
     content = path.read_bytes()
@@ -155,7 +155,7 @@ def test_damaged_norb(damage, tmp_path) -> None:
         load(tmp_path)
 
 
-def test_complex_mpi3d(tmp_path) -> None:
+def test_complex_mpi3d(tmp_path):
     images = np.zeros((460_800, 1, 1, 3), np.uint8)
     images[-1] = 255
     np.savez(tmp_path / "mpi3d.npz", images=images)
@@ -168,7 +168,7 @@ def test_complex_mpi3d(tmp_path) -> None:
     assert not table.space["shape"].names
 
 
-def test_a_reader_must_return_a_table(tmp_path, monkeypatch) -> None:
+def test_a_reader_must_return_a_table(tmp_path, monkeypatch):
     registry = Registry("data")
     registry.register(".none", lambda path: None)
     monkeypatch.setattr(tables, "READERS", registry)
@@ -180,7 +180,7 @@ def test_a_reader_must_return_a_table(tmp_path, monkeypatch) -> None:
 # TFDS datasets
 
 
-def store(name: str, folder: Path, features: dict, columns: dict) -> None:
+def store(name: str, folder: Path, features: dict, columns: dict):
     """Prepares a TFDS dataset of one split."""
     examples = tf.data.Dataset.from_tensor_slices(columns)
     tfds.dataset_builders.store_as_tfds_dataset(
@@ -192,7 +192,7 @@ def store(name: str, folder: Path, features: dict, columns: dict) -> None:
     )
 
 
-def test_small_norb_of_tfds(tmp_path, rng) -> None:
+def test_small_norb_of_tfds(tmp_path, rng):
     """Its instances are a factor although their name has no `label_`."""
     rows = list_norb([4, 6])
     rows[:, 3] //= 2  # TFDS numbers the azimuths
@@ -218,7 +218,7 @@ def test_small_norb_of_tfds(tmp_path, rng) -> None:
     assert_array_equal(read_pixels(table), images)
 
 
-def test_labels_and_values(tmp_path, rng) -> None:
+def test_labels_and_values(tmp_path, rng):
     order = rng.permutation(24)
     features = {"image": tfds.features.Image(shape=(5, 6, 1))}
     columns = {"image": IMAGES[order, ..., None]}
@@ -264,7 +264,7 @@ NESTED = {"featuresDict": {"features": {"image": {"pythonClassName": EVIL}}}}
         {"pythonClassName": GOOD, "jsonFeature": {"json": f"[{INNER}]"}},
     ],
 )
-def test_a_dataset_of_others_runs_no_code(features, tmp_path, evil) -> None:
+def test_a_dataset_of_others_runs_no_code(features, tmp_path, evil):
     folder = tmp_path / "ex" / "1.0.0"
     folder.mkdir(parents=True)
     (folder / "features.json").write_text(json.dumps(features))

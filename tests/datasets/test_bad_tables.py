@@ -33,7 +33,7 @@ UNIT = IMAGES / 255
 COLOR = np.stack([IMAGES] * 3, axis=1)  # channels first
 
 
-def assert_is_one_line(error: pytest.ExceptionInfo, path: Path) -> None:
+def assert_is_one_line(error: pytest.ExceptionInfo, path: Path):
     message = str(error.value)
     assert message.startswith(f"--data={path}")
     assert message.isprintable()
@@ -60,7 +60,7 @@ BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("members, word", BAD_MEMBERS)
-def test_bad_member_is_one_line(members, word, tmp_path) -> None:
+def test_bad_member_is_one_line(members, word, tmp_path):
     path = write_own(tmp_path / "bad.npz", **members)
     with pytest.raises(RunError, match=word) as error:
         load(path)
@@ -131,7 +131,7 @@ BAD_FILES: dict[Callable[[Path], Path], str] = {
 
 
 @pytest.mark.parametrize("write, word", BAD_FILES.items())
-def test_damaged_file_is_one_line(write, word, tmp_path) -> None:
+def test_damaged_file_is_one_line(write, word, tmp_path):
     path = write(tmp_path)
     with pytest.raises(RunError, match=word) as error:
         load(path)
@@ -154,7 +154,7 @@ def test_bad_row_of_a_folder(
     row,
     word,
     tmp_path,
-) -> None:
+):
     rows = [f"{n}.png,{n // 4},{n % 4}" for n in range(8)]
     rows[2] = row
     write_folder(tmp_path, rows, head)
@@ -179,7 +179,7 @@ BAD_ARRAYS: dict[str, tuple[Any, Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_ARRAYS)
-def test_bad_arrays(name) -> None:
+def test_bad_arrays(name):
     images, classes, word = BAD_ARRAYS[name]
     with pytest.raises(TableError, match=word):
         tfcomp.FactorTable(images, classes).check_pixels()
@@ -192,7 +192,7 @@ def test_bad_arrays(name) -> None:
         (2 * UNIT - 1, "0 to 1"),
     ],
 )
-def test_pixels_are_looked_at_where_images_are_given(images, word) -> None:
+def test_pixels_are_looked_at_where_images_are_given(images, word):
     with pytest.raises(TableError, match=word):
         tfcomp.FactorTable(images, CLASSES)
 
@@ -205,7 +205,7 @@ def test_pixels_are_looked_at_where_images_are_given(images, word) -> None:
         ("size:round", "kinds"),
     ],
 )
-def test_bad_factors(factor, word) -> None:
+def test_bad_factors(factor, word):
     table = tfcomp.FactorTable(IMAGES, CLASSES, names=NAMES)
     with pytest.raises(TableError, match=word):
         table.select([factor])
@@ -215,14 +215,14 @@ def test_bad_factors(factor, word) -> None:
     "options",
     [{"kinds": ["continuous"]}, {"factors": ["color:continuous"]}],
 )
-def test_words_are_not_continuous(options) -> None:
+def test_words_are_not_continuous(options):
     names = ["red", "blue", "green", "red"]
     colors = {"color": np.array(names)}
     with pytest.raises(TableError, match="numbers"):
         tfcomp.FactorTable(None, colors, **options)
 
 
-def test_columns_of_other_lengths_are_named() -> None:
+def test_columns_of_other_lengths_are_named():
     columns = {
         "x": np.arange(6),
         "y": np.arange(5),
@@ -234,7 +234,7 @@ def test_columns_of_other_lengths_are_named() -> None:
     assert {"x", "6", "y", "5"} <= words
 
 
-def test_uneven_angles_need_their_period() -> None:
+def test_uneven_angles_need_their_period():
     angles = {"angle": np.array([0, 90, 270])}
     with pytest.raises(TableError, match="period"):
         tfcomp.FactorTable(
@@ -261,7 +261,7 @@ def test_uneven_angles_need_their_period() -> None:
         ("--data_hash=0", "hash"),
     ],
 )
-def test_bad_flags_write_nothing(flag, word, working_folder) -> None:
+def test_bad_flags_write_nothing(flag, word, working_folder):
     path = write_own(working_folder / "own.npz")
     flags = ["--dataset=table", f"--data={path}", "--region=none", flag]
     with pytest.raises((ConfigError, RunError), match=word):
@@ -269,7 +269,7 @@ def test_bad_flags_write_nothing(flag, word, working_folder) -> None:
     assert list(working_folder.iterdir()) == [path]
 
 
-def test_data_without_the_table(tmp_path) -> None:
+def test_data_without_the_table(tmp_path):
     path = write_own(tmp_path / "own.npz")
     config = parse_config(["--flagfile=smoke", f"--data={path}"])
     with pytest.raises(ConfigError, match="--dataset=table"):
@@ -277,7 +277,7 @@ def test_data_without_the_table(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["external", "link", "soft", "virtual"])
-def test_hdf5_that_leads_to_other_files(kind, tmp_path) -> None:
+def test_hdf5_that_leads_to_other_files(kind, tmp_path):
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(range(64)))
     other = str(tmp_path / "other.h5")
@@ -309,7 +309,7 @@ def test_hdf5_that_leads_to_other_files(kind, tmp_path) -> None:
         read_table(str(path))
 
 
-def test_hdf5_with_two_names_of_an_array(tmp_path) -> None:
+def test_hdf5_with_two_names_of_an_array(tmp_path):
     path = tmp_path / "data.h5"
     with h5py.File(path, "w") as file:
         file["pixels"] = IMAGES
@@ -349,7 +349,7 @@ def change(array: np.ndarray, rng: random.Random) -> Any:
 
 @pytest.mark.filterwarnings("error")  # one line, and nothing above it
 @pytest.mark.parametrize("seed", range(40))
-def test_every_table_is_taken_or_refused_in_one_line(seed, tmp_path) -> None:
+def test_every_table_is_taken_or_refused_in_one_line(seed, tmp_path):
     rng = random.Random(seed)
     members = {
         "images": IMAGES,

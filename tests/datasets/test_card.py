@@ -42,7 +42,7 @@ def run_code(card: str) -> dict:
     return names
 
 
-def test_a_card_has_the_scores_and_the_split() -> None:
+def test_a_card_has_the_scores_and_the_split():
     card = make_card("--seed=7")
     assert "| mse | 0.125 | 0.5 |" in card
     assert "| relative_mse | 0.25 | – |" in card
@@ -51,7 +51,7 @@ def test_a_card_has_the_scores_and_the_split() -> None:
         assert fact in card
 
 
-def test_a_card_has_the_flags_that_are_no_defaults() -> None:
+def test_a_card_has_the_flags_that_are_no_defaults():
     card = make_card()
     flags = dict(re.findall(r"^--(\w+)=(.*)$", card, re.MULTILINE))
     assert flags["grid_size"] == "8"
@@ -61,7 +61,7 @@ def test_a_card_has_the_flags_that_are_no_defaults() -> None:
         assert value != defaults[name]
 
 
-def test_the_code_of_a_card_runs() -> None:
+def test_the_code_of_a_card_runs():
     names = run_code(make_card())
     assert names["factors"].shape == (1, 2)
     assert names["image"] == names["factors"].sum()
@@ -75,17 +75,17 @@ def test_the_code_of_a_card_runs() -> None:
         (["--region=none"], False, False),
     ],
 )
-def test_a_card_says_what_was_held_out(flags, held_out, included) -> None:
+def test_a_card_says_what_was_held_out(flags, held_out, included):
     card = make_card(*flags)
     assert ("`square:3-4` was held out" in card) == held_out
     assert ("included the region" in card) == included
 
 
-def test_a_sample_is_called_one() -> None:
+def test_a_sample_is_called_one():
     assert "sample of 50" in make_card("--eval_points=50")
 
 
-def test_factors_are_listed() -> None:
+def test_factors_are_listed():
     """By kind, from a table and in the card."""
     classes = np.argwhere(np.ones((2, 4, 3, 5)))
     table = make_table(
@@ -110,7 +110,7 @@ def test_factors_are_listed() -> None:
         assert f"| {' | '.join(row)} |" in card
 
 
-def test_a_table_of_many_factors_is_short() -> None:
+def test_a_table_of_many_factors_is_short():
     classes = np.random.default_rng(0).integers(0, 2, (200, 40))
     dataset = make_table_dataset(CONFIG, make_table(classes))
     text = format_factors(dataset)
@@ -120,7 +120,7 @@ def test_a_table_of_many_factors_is_short() -> None:
     assert "unit" not in text
 
 
-def test_a_factor_of_small_values() -> None:
+def test_a_factor_of_small_values():
     values = [[0.02, 0.03, 0.04]]
     table = make_table(
         np.arange(3)[:, None],

@@ -72,7 +72,7 @@ def draw_split(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_random_splits_equal_an_svd(seed) -> None:
+def test_random_splits_equal_an_svd(seed):
     train, every = draw_split(seed)
     for order in (1, 2, 3):
         certificate = certify(train, every, order)
@@ -103,7 +103,7 @@ def test_published_splits_of_sprites(
     shares,
     missing_ranks,
     noise,
-) -> None:
+):
     dataset = make_data(f"{SPRITES} --region={region} --eval_points=100")
 
     certificates = certify_dataset(dataset)
@@ -120,7 +120,7 @@ def test_published_splits_of_sprites(
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("order", [1, 2])
-def test_noise_equals_the_variance_of_least_squares(seed, order) -> None:
+def test_noise_equals_the_variance_of_least_squares(seed, order):
     train, every = draw_split(seed)
     certificate = certify(train, every, order)
     asked = every[certificate.certified]
@@ -137,7 +137,7 @@ def test_noise_equals_the_variance_of_least_squares(seed, order) -> None:
     np.testing.assert_allclose(noise, expected)
 
 
-def test_stripes_determine_sums_of_their_effects() -> None:
+def test_stripes_determine_sums_of_their_effects():
     """An absent factor once cost an unknown: 0 % and one image missing."""
     dataset = make_data("stripes")
 
@@ -174,7 +174,7 @@ def slow_leave_one_out(
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_training_images_from_the_others(order) -> None:
+def test_training_images_from_the_others(order):
     rng = np.random.default_rng(1)
     grid = np.argwhere(np.ones((3, 4, 3)))
     train = grid[rng.random(len(grid)) < 0.9]
@@ -194,7 +194,7 @@ def test_training_images_from_the_others(order) -> None:
     assert explain_images(train, noise, 3) is None
 
 
-def test_order_of_training_images() -> None:
+def test_order_of_training_images():
     """Bumps are products; pluses of stripes with both are sums."""
     orders = explain_training(make_data("smoke"))
 
@@ -223,7 +223,7 @@ def test_narrow_bumps_light_one_pixel_each(
     region,
     combinations,
     values,
-) -> None:
+):
     coverage = measure(f"--region={region}")
     assert coverage["combinations"] == approx(combinations)
     assert coverage["values"] == approx(values)
@@ -231,7 +231,7 @@ def test_narrow_bumps_light_one_pixel_each(
     assert coverage["pixels"] == approx(combinations)
 
 
-def test_pixels_of_faint_images_count(rng) -> None:
+def test_pixels_of_faint_images_count(rng):
     images = rng.random((9, 2, 2))
     classes = np.argwhere(np.ones((3, 3)))
     shares = set()
@@ -253,18 +253,18 @@ def test_pixels_of_faint_images_count(rng) -> None:
 def test_combinations_of_the_region_count_if_trained(
     num_train,
     expected,
-) -> None:
+):
     flags = f"--region=square:4-7 --train_all --num_train={num_train}"
     assert measure(flags)["combinations"] == approx(expected)
 
 
-def test_combinations_are_those_of_the_whole_grid() -> None:
+def test_combinations_are_those_of_the_whole_grid():
     """However few of them are scored, half of them OOD on purpose."""
     flags = "--region=square:4-7 --eval_points=20"
     assert measure(flags)["combinations"] == approx(128 / 144)
 
 
-def test_columns_of_a_design_are_counted_up_to_a_limit() -> None:
+def test_columns_of_a_design_are_counted_up_to_a_limit():
     sizes = [2, 3, 4]
     assert not exceeds_columns(sizes, 2, 6 + 8 + 12)
     assert exceeds_columns(sizes, 2, 6 + 8 + 11)
@@ -286,7 +286,7 @@ def test_the_certificate_in_words(
     explained,
     answer,
     verdict,
-) -> None:
+):
     certificate = {}
     for order, share in enumerate(certified, start=1):
         certificate[str(order)] = {"certified": share}

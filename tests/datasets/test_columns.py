@@ -120,7 +120,7 @@ def read_frame(
 
 
 @pytest.mark.parametrize("write", FORMATS)
-def test_a_table_is_the_same_in_every_format(write, tmp_path) -> None:
+def test_a_table_is_the_same_in_every_format(write, tmp_path):
     frame = pd.DataFrame(COLUMNS | REST)
     expected = read_frame(FRAME)
 
@@ -140,7 +140,7 @@ def test_a_table_is_the_same_in_every_format(write, tmp_path) -> None:
 def test_a_column_that_differs_in_each_row_is_no_factor(
     write,
     tmp_path,
-) -> None:
+):
     """Beside it, noise would be a sum of parts."""
     frame = pd.DataFrame(COLUMNS | REST)
     path = write(tmp_path, frame)
@@ -157,7 +157,7 @@ def test_a_column_that_differs_in_each_row_is_no_factor(
     assert both.names == ("kind", "large")
 
 
-def test_one_factor_may_differ_in_each_row() -> None:
+def test_one_factor_may_differ_in_each_row():
     few = {"word": ["a", "b", "c"], "x": [0, 1, 0]}
     both = {"x": ROWS + 0.5, "y": ROWS * 2.0}
     kinds = ["continuous", "continuous"]
@@ -173,7 +173,7 @@ def test_one_factor_may_differ_in_each_row() -> None:
 
 
 @pytest.mark.parametrize("write", FORMATS)
-def test_the_flag_makes_a_factor_continuous(write, tmp_path) -> None:
+def test_the_flag_makes_a_factor_continuous(write, tmp_path):
     x = np.random.default_rng(1).random(COUNT)
     path = write(tmp_path, pd.DataFrame({"x": x, "kind": ROWS % 2}))
 
@@ -187,7 +187,7 @@ def test_the_flag_makes_a_factor_continuous(write, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["classes", "values"])
-def test_the_flag_makes_arrays_continuous(name, tmp_path) -> None:
+def test_the_flag_makes_arrays_continuous(name, tmp_path):
     path = tmp_path / "own.npz"
     numbers = np.random.default_rng(1).random((COUNT, 2))
     members = {
@@ -215,7 +215,7 @@ GAPS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_a_gap_is_refused_by_its_row(name) -> None:
+def test_a_gap_is_refused_by_its_row(name):
     cells, row = GAPS[name]
     frame = pd.DataFrame({"x": [0, 1, 0, 1], "bad": cells})
 
@@ -230,7 +230,7 @@ def test_a_gap_is_refused_by_its_row(name) -> None:
     assert nuisance.space.names == ("x",)
 
 
-def test_a_factor_may_lie_in_the_index() -> None:
+def test_a_factor_may_lie_in_the_index():
     expected = read_frame(FRAME[["kind", "large", "floor hue"]])
 
     table = read_frame(FRAME.set_index(["kind", "large"]))
@@ -239,7 +239,7 @@ def test_a_factor_may_lie_in_the_index() -> None:
     assert_array_equal(table.rows, expected.rows)
 
 
-def test_an_index_of_names_is_no_factor() -> None:
+def test_an_index_of_names_is_no_factor():
     named = FRAME.set_index(REST["id"])
 
     table = read_frame(named.rename_axis("id"))
@@ -248,7 +248,7 @@ def test_an_index_of_names_is_no_factor() -> None:
     assert table.space == expected.space
 
 
-def test_columns_that_are_there_twice() -> None:
+def test_columns_that_are_there_twice():
     columns = np.c_[ROWS % 2, ROWS % 3, ROWS % 4]
     twice = pd.DataFrame(columns, columns=["x", "x", "y"])
 
@@ -260,7 +260,7 @@ def test_columns_that_are_there_twice() -> None:
 
 
 @pytest.mark.parametrize("head", ["file,x,x", "file,x,file"])
-def test_heads_that_are_there_twice(head, tmp_path) -> None:
+def test_heads_that_are_there_twice(head, tmp_path):
     write_csv(tmp_path, FRAME)
     rows = [f"{row}.png,{row % 2},{row % 3}" for row in ROWS]
     (tmp_path / "table.csv").write_text("\n".join([head, *rows]))
@@ -269,14 +269,14 @@ def test_heads_that_are_there_twice(head, tmp_path) -> None:
         load(tmp_path)
 
 
-def test_levels_that_are_there_twice() -> None:
+def test_levels_that_are_there_twice():
     levels = [["a", "b", "a"], None]
     classes = np.c_[ROWS % 3, ROWS % 4]
     with pytest.raises(TableError, match="a twice"):
         read_frame(classes, levels=levels)
 
 
-def test_empty_rows_of_a_spreadsheet(tmp_path) -> None:
+def test_empty_rows_of_a_spreadsheet(tmp_path):
     write_csv(tmp_path, FRAME)
     expected = load(tmp_path)
     with (tmp_path / "table.csv").open("a") as file:
@@ -290,7 +290,7 @@ def test_empty_rows_of_a_spreadsheet(tmp_path) -> None:
     assert "2" in note
 
 
-def test_unknown_columns_cannot_be_ignored(tmp_path) -> None:
+def test_unknown_columns_cannot_be_ignored(tmp_path):
     path = write_npz(tmp_path, FRAME)
     with pytest.raises(RunError, match="floor_hue, kind, large.*got shape"):
         load(path, "--ignore=shape")
@@ -308,7 +308,7 @@ START = 1_700_000_000
         pd.to_datetime(START + 60 * (ROWS % 4), unit="s"),
     ],
 )
-def test_times_stay_apart(times) -> None:
+def test_times_stay_apart(times):
     """In 32 bits, minutes of our years are equal."""
     kinds = ["continuous:4"] * 2
 
@@ -323,7 +323,7 @@ def test_times_stay_apart(times) -> None:
     assert np.unique(continuous.points[:, 0]).tolist() == minutes
 
 
-def test_values_of_other_factors_are_as_given() -> None:
+def test_values_of_other_factors_are_as_given():
     for values in ([1e-9, 1e-8, 1e-4, 1.0], [1000, 1001, 1002, 1004]):
         columns = {
             "x": np.tile(values, 6),
@@ -348,7 +348,7 @@ def test_values_of_other_factors_are_as_given() -> None:
         ("kind:pop", {"pop"}),
     ],
 )
-def test_levels_in_quotes(spec, names) -> None:
+def test_levels_in_quotes(spec, names):
     table = read_frame(COLUMNS)
     region = parse_region(spec, table.space)
 
@@ -359,13 +359,13 @@ def test_levels_in_quotes(spec, names) -> None:
 
 
 @pytest.mark.parametrize("spec", ["kind:R&B", "kind:rock,pop"])
-def test_quotes_are_asked_for(spec) -> None:
+def test_quotes_are_asked_for(spec):
     space = read_frame(COLUMNS).space
     with pytest.raises(ConfigError, match="'R&B'|quotes"):
         parse_region(spec, space)
 
 
-def test_labels_of_hugging_face_have_names(tmp_path) -> None:
+def test_labels_of_hugging_face_have_names(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -386,7 +386,7 @@ def test_labels_of_hugging_face_have_names(tmp_path) -> None:
     assert factor.names == ("cat", "dog", "fox")
 
 
-def test_parquet_without_pictures(tmp_path) -> None:
+def test_parquet_without_pictures(tmp_path):
     path = tmp_path / "own.parquet"
     frame = pd.DataFrame({"x": [0, 1], "image": ["a.png", "b.png"]})
     frame.to_parquet(path)
@@ -398,7 +398,7 @@ def test_parquet_without_pictures(tmp_path) -> None:
         load(path)
 
 
-def test_the_hash_covers_shards(tmp_path) -> None:
+def test_the_hash_covers_shards(tmp_path):
     write_shards(tmp_path, FRAME)
     before = hash_data(str(tmp_path))
     columns = {
@@ -413,7 +413,7 @@ def test_the_hash_covers_shards(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("write", [*FORMATS])
-def test_images_are_scaled_on_reading(write, tmp_path) -> None:
+def test_images_are_scaled_on_reading(write, tmp_path):
     path = write(tmp_path, FRAME)
 
     table = read_table(str(path), image_size=3)
@@ -428,7 +428,7 @@ def test_images_are_scaled_on_reading(write, tmp_path) -> None:
     assert dataset.image_shape == (3, 3, 1)
 
 
-def test_scaling_is_a_mean_of_what_a_pixel_covers() -> None:
+def test_scaling_is_a_mean_of_what_a_pixel_covers():
     color = [0.25, 0.5, 1]
     halves = np.zeros((8, 16, 3))
     halves[:, 8:] = color
@@ -450,7 +450,7 @@ def test_scaling_is_a_mean_of_what_a_pixel_covers() -> None:
 def test_other_shapes_are_refused_before_they_are_scaled(
     shape,
     tmp_path,
-) -> None:
+):
     path = tmp_path / "own.npz"
     np.savez(
         path,
@@ -461,7 +461,7 @@ def test_other_shapes_are_refused_before_they_are_scaled(
         load(path, "--image_size=3")
 
 
-def test_pictures_of_several_sizes_are_scaled(tmp_path) -> None:
+def test_pictures_of_several_sizes_are_scaled(tmp_path):
     write_csv(tmp_path, FRAME)
     picture = PIL.Image.fromarray(PIXELS[5][:4])
     picture.save(tmp_path / "5.png")
@@ -487,7 +487,7 @@ def test_large_images_are_mapped_to_a_file(
     size,
     tmp_path,
     monkeypatch,
-) -> None:
+):
     """They have the bits of images in memory."""
     path = write(tmp_path, FRAME)
     expected = read_table(str(path), image_size=size)
@@ -504,7 +504,7 @@ def test_large_images_are_mapped_to_a_file(
         assert_array_equal(drawn, expected.draw(table.points))
 
 
-def test_a_full_disk_leaves_images_in_memory(tmp_path, monkeypatch) -> None:
+def test_a_full_disk_leaves_images_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(table_columns, "MAX_IN_MEMORY", 100)
     path = write_parquet(tmp_path, FRAME)
     usage = shutil.disk_usage(tmp_path)._replace(free=100)
@@ -516,7 +516,7 @@ def test_a_full_disk_leaves_images_in_memory(tmp_path, monkeypatch) -> None:
     assert "held in memory" in table.notes[0]
 
 
-def test_what_a_user_writes_into_a_mapped_copy_stays(tmp_path) -> None:
+def test_what_a_user_writes_into_a_mapped_copy_stays(tmp_path):
     path = tmp_path / "images.npy"
     np.save(path, np.zeros_like(PIXELS))
     images = np.load(path, mmap_mode="c")

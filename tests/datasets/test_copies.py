@@ -83,7 +83,7 @@ def list_pairs(dataset: Dataset, named: dict[str, list[str]]) -> set:
         "none",
     ],
 )
-def test_equal_images_are_those_of_all_pairs(region) -> None:
+def test_equal_images_are_those_of_all_pairs(region):
     dataset = make_data(f"{SMALL} --region={region}")
 
     copies = dataset.copies
@@ -103,13 +103,13 @@ def test_equal_images_are_those_of_all_pairs(region) -> None:
         ("orthotopic:1", 0, 1280),
     ],
 )
-def test_copies_of_sprites(region, num_copies, num_held_out) -> None:
+def test_copies_of_sprites(region, num_copies, num_held_out):
     dataset = make_data(f"{SPRITES} --region={region}")
     assert dataset.copies.is_copy.sum() == num_copies
     assert dataset.splits.is_ood.sum() == num_held_out
 
 
-def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
+def test_orthogonal_sprites_do_not_tell_half_turns_apart():
     dataset = make_data(f"{SPRITES} --region=wiedemer:orthogonal")
     summary = dataset.copies.summary
     assert len(dataset.splits.train) == 22
@@ -128,14 +128,14 @@ def test_orthogonal_sprites_do_not_tell_half_turns_apart() -> None:
         "--dataset=composed --grid_size=16 --num_positions=3 --region=none",
     ],
 )
-def test_nothing_is_said_of_different_images(line) -> None:
+def test_nothing_is_said_of_different_images(line):
     dataset = make_data(line)
     assert dataset.copies.summary == {}
     assert describe_copies({}) == ""
     assert "ood_new" not in dataset.subsets
 
 
-def test_copies_and_new_images_of_a_sample(rng) -> None:
+def test_copies_and_new_images_of_a_sample(rng):
     classes = np.argwhere(np.ones((3, 20)))
     images = rng.integers(0, 256, (60, 5, 4), np.uint8)
     images[40:45] = images[:5]  # five held-out images of the last shape
@@ -155,7 +155,7 @@ def test_copies_and_new_images_of_a_sample(rng) -> None:
         assert_array_equal(data.subsets["ood_new"], is_new)
 
 
-def test_less_than_a_gray_level_makes_no_new_image() -> None:
+def test_less_than_a_gray_level_makes_no_new_image():
     classes = np.argwhere(np.ones((2, 3)))
     first = np.zeros((3, 3, 3), np.float32)
     first[:, 0, 0] = [0, 0.1, 0.2]
@@ -169,7 +169,7 @@ def test_less_than_a_gray_level_makes_no_new_image() -> None:
     assert copies.tolist() == [3, 4]
 
 
-def test_noise_does_not_hide_copies(rng) -> None:
+def test_noise_does_not_hide_copies(rng):
     """Half of the pixels lie halfway between two gray levels."""
     image = rng.choice([0.0, 0.5, 1.0], (8, 8))
     is_same = rng.random((8, 8)) < 0.5
@@ -185,7 +185,7 @@ def test_noise_does_not_hide_copies(rng) -> None:
     assert noisy.copies.is_copy.sum() == 2
 
 
-def test_images_that_differ_by_a_gray_level_are_no_copies() -> None:
+def test_images_that_differ_by_a_gray_level_are_no_copies():
     images = np.zeros((4, 8, 8))
     images[:, 0, 0] = np.arange(4) / 255
 
@@ -194,7 +194,7 @@ def test_images_that_differ_by_a_gray_level_are_no_copies() -> None:
     assert not table.copies.is_copy.any()
 
 
-def test_copies_of_large_images_take_no_minutes(rng) -> None:
+def test_copies_of_large_images_take_no_minutes(rng):
     """NumPy needs .1 s to find equal rows of so many pixels."""
     classes = np.repeat(np.argwhere(np.ones((8, 8))), 2, axis=0)
     images = rng.integers(0, 256, (128, 64, 64, 3), np.uint8)

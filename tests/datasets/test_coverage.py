@@ -21,7 +21,7 @@ SPACE = make_pixel_space(8)
         ("orthotopic:0,2", ["orthotopic:0", "orthotopic:2"]),
     ],
 )
-def test_regions_of_a_family(coverage, regions) -> None:
+def test_regions_of_a_family(coverage, regions):
     assert list_regions(coverage) == regions
 
 
@@ -40,13 +40,13 @@ def test_regions_of_a_family(coverage, regions) -> None:
         "uselis:3",
     ],
 )
-def test_mistakes(coverage) -> None:
+def test_mistakes(coverage):
     with pytest.raises(ConfigError, match="--coverage"):
         list_regions(coverage)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_training_has_the_share_and_keeps_it(seed) -> None:
+def test_training_has_the_share_and_keeps_it(seed):
     """Larger shares of a seed contain smaller ones."""
     grid = SPACE.grid()
     before = np.zeros(len(grid), bool)
@@ -62,13 +62,13 @@ def test_training_has_the_share_and_keeps_it(seed) -> None:
         before = is_trained
 
 
-def test_seeds_draw_their_own_random_splits_alone() -> None:
+def test_seeds_draw_their_own_random_splits_alone():
     assert add_seed("random:0.9", 3) == "random:0.9:3"
     assert add_seed("uselis:8:3", 3) == "uselis:8:3"
 
 
 @pytest.mark.parametrize("share", [".1", ".2", ".3", ".5"])
-def test_a_sum_is_determined_where_levels_are_connected(share) -> None:
+def test_a_sum_is_determined_where_levels_are_connected(share):
     """The slow definition: x and y in one part of the graph of training."""
     (region,) = list_regions(f"random:{share}")
     for seed in range(5):

@@ -26,7 +26,7 @@ def mnist_dir() -> Path:
     pytest.skip("no TFDS mnist in TFDS_DATA_DIR")
 
 
-def test_published_number_of_images() -> None:
+def test_published_number_of_images():
     splits = make_data(STAND_IN).splits
 
     assert len(splits.train) == 888
@@ -40,7 +40,7 @@ def test_published_number_of_images() -> None:
     assert upright.sum() == 2  # 0 and 360 degrees
 
 
-def test_stand_ins_are_ten_digits_and_say_so() -> None:
+def test_stand_ins_are_ten_digits_and_say_so():
     digits = np.stack([draw_stand_in(digit) for digit in range(10)])
 
     assert digits.shape == (10, 28, 28)
@@ -56,7 +56,7 @@ def test_stand_ins_are_ten_digits_and_say_so() -> None:
     assert "MNIST" not in str(make_data("rotated_mnist").list_notes())
 
 
-def test_first_four(mnist_dir) -> None:
+def test_first_four(mnist_dir):
     """Against all of the data, read in the plain way."""
     examples = tfds.load(
         "mnist",
@@ -70,7 +70,7 @@ def test_first_four(mnist_dir) -> None:
         np.testing.assert_array_equal(image, expected)
 
 
-def test_no_network_is_used(mnist_dir, tmp_path) -> None:
+def test_no_network_is_used(mnist_dir, tmp_path):
     refuse = mock.Mock(side_effect=AssertionError("there is no network"))
     with mock.patch("socket.socket.connect", refuse):
         make_data("rotated_mnist", f"--data_dir={mnist_dir}").prepare()
@@ -84,7 +84,7 @@ def test_no_network_is_used(mnist_dir, tmp_path) -> None:
     ["{", '{"name": "mnist", "version": "3.0.1"}'],
     ids=["info", "data"],
 )
-def test_damaged_directory_is_one_line(info, tmp_path) -> None:
+def test_damaged_directory_is_one_line(info, tmp_path):
     version = tmp_path / "mnist" / "3.0.1"
     version.mkdir(parents=True)
     (version / "dataset_info.json").write_text(info)

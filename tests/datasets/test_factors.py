@@ -38,7 +38,7 @@ SIZE = Factor(
 NAN = np.nan
 
 
-def test_grid_has_the_last_factor_fastest() -> None:
+def test_grid_has_the_last_factor_fastest():
     grid = MIXED.grid()
 
     values = [factor.values() for factor in MIXED]
@@ -58,11 +58,11 @@ def test_grid_has_the_last_factor_fastest() -> None:
         (SIZE, [1.4, 5.0, 6.0], [0, 1, 2]),
     ],
 )
-def test_to_index_is_the_nearest(factor, values, index) -> None:
+def test_to_index_is_the_nearest(factor, values, index):
     assert factor.to_index(np.array(values)).tolist() == index
 
 
-def test_index_of_an_absent_factor_is_negative() -> None:
+def test_index_of_an_absent_factor_is_negative():
     table = [
         [90, NAN, 2, NAN],
         [NAN, 1, NAN, 4],
@@ -75,7 +75,7 @@ def test_index_of_an_absent_factor_is_negative() -> None:
     assert np.issubdtype(index.dtype, np.integer)
 
 
-def test_levels() -> None:
+def test_levels():
     assert NAMES.values().tolist() == [0, 1, 4]
     assert SIZE.values().tolist() == [1, 2, 9]
     assert SIZE.describe(2.2) == "M"
@@ -91,12 +91,12 @@ def test_levels() -> None:
         ((1.0, 0.0), "rise"),
     ],
 )
-def test_impossible_levels(levels, word) -> None:
+def test_impossible_levels(levels, word):
     with pytest.raises(ValueError, match=word):
         Factor("x", 2, 0.0, 1.0, levels=levels)
 
 
-def test_a_space_is_stored_as_json() -> None:
+def test_a_space_is_stored_as_json():
     space = FactorSpace((SIZE, DEPTH))
     text = json.dumps(space.to_dict())
     assert FactorSpace.from_dict(json.loads(text)) == space

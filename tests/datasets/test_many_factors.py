@@ -29,7 +29,7 @@ def make_binary(classes: np.ndarray) -> tfcomp.FactorTable:
 
 
 @pytest.mark.parametrize("num_factors", [40, 70, 312])
-def test_images_and_splits_of_many_binary_factors(num_factors) -> None:
+def test_images_and_splits_of_many_binary_factors(num_factors):
     classes = make_classes(num_factors)
     table = make_binary(classes)
     config = parse_config(["--dataset=table", "--region=a0:1,a1:1"])
@@ -74,7 +74,7 @@ def rank_planes(
     return ranks
 
 
-def test_planes_are_those_of_the_whole_grid(rng) -> None:
+def test_planes_are_those_of_the_whole_grid(rng):
     """Few combinations exist; all of the grid is searched as a check."""
     grid = np.argwhere(np.ones(SIZES))
     order = rng.permutation(len(grid))
@@ -97,7 +97,7 @@ def test_planes_are_those_of_the_whole_grid(rng) -> None:
         assert ranks[place] == max(ranks.values())
 
 
-def test_noise_of_a_large_design_is_not_computed() -> None:
+def test_noise_of_a_large_design_is_not_computed():
     points = np.unique(make_classes(40), axis=0)
     train = points[:150]
     asked = points[150:]
@@ -109,7 +109,7 @@ def test_noise_of_a_large_design_is_not_computed() -> None:
     assert of_pairs is None  # too many
 
 
-def test_memory_of_certificates() -> None:
+def test_memory_of_certificates():
     """The effects of 190 pairs are added one by one."""
     points = make_classes(20)
     train = points[:150]
@@ -125,7 +125,7 @@ def test_memory_of_certificates() -> None:
     assert len(certificate.images) == 50
 
 
-def test_designs_of_large_tables_are_not_computed(monkeypatch) -> None:
+def test_designs_of_large_tables_are_not_computed(monkeypatch):
     points = make_classes(20)
     train = points[:150]
     num_codes = math.comb(20, 2) * (len(points) + len(train))
@@ -139,7 +139,7 @@ def test_designs_of_large_tables_are_not_computed(monkeypatch) -> None:
     assert of_factors is not None
 
 
-def test_products_of_parts_are_those_of_all_rows(monkeypatch, rng) -> None:
+def test_products_of_parts_are_those_of_all_rows(monkeypatch, rng):
     codes = rng.integers(-1, 9, (50, 4))
     is_present = codes >= 0
     codes[:, 1:] += 9 * is_present[:, 1:]
@@ -154,7 +154,7 @@ def test_products_of_parts_are_those_of_all_rows(monkeypatch, rng) -> None:
     assert_array_equal(products, design.T @ design)
 
 
-def test_kernels_of_many_factors(rng) -> None:
+def test_kernels_of_many_factors(rng):
     """Twelve factors with a scale each would be 16 million fits."""
     classes = make_classes(12)[:60]
     is_ood = classes[:, :2].all(axis=1)
@@ -169,7 +169,7 @@ def test_kernels_of_many_factors(rng) -> None:
     assert fit.r2_ood > 0.9
 
 
-def test_embeddings_of_many_factors(rng) -> None:
+def test_embeddings_of_many_factors(rng):
     table = make_binary(make_classes(40))
     points = table.points
     effects = rng.normal(size=(40, 8))

@@ -57,7 +57,7 @@ def read_batches(dataset: Dataset) -> list[tuple]:
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_batches_have_the_same_bits(line, tmp_path) -> None:
+def test_batches_have_the_same_bits(line, tmp_path):
     config = parse_config([*line.split(), f"--examples_dir={tmp_path}"])
     materialize(config, tmp_path)
 
@@ -73,7 +73,7 @@ def test_held_out_examples_are_there_and_written_once(
     stored,
     tmp_path,
     monkeypatch,
-) -> None:
+):
     dataset = make_dataset(stored)
     # Built once: the dataset of a run is passed on.
     monkeypatch.setattr(materialized, "make_dataset", None)
@@ -94,7 +94,7 @@ def test_examples_of_other_code_are_not_read(
     stored,
     tmp_path,
     monkeypatch,
-) -> None:
+):
     old = materialize(stored, tmp_path)
     monkeypatch.setattr(materialized, "compute_code_version", str.upper)
     with pytest.raises(RunError, match="no examples"):
@@ -107,7 +107,7 @@ def test_examples_of_other_code_are_not_read(
         attach(other)
 
 
-def test_other_and_damaged_examples_are_refused(stored, tmp_path) -> None:
+def test_other_and_damaged_examples_are_refused(stored, tmp_path):
     folder = materialize(stored, tmp_path)
     moved = make_dataset(stored).splits.train.copy()
     moved[5, 1] = np.nextafter(moved[5, 1], np.float32(9))
@@ -124,7 +124,7 @@ def test_other_and_damaged_examples_are_refused(stored, tmp_path) -> None:
 
 def test_examples_of_several_images_name_no_place_of_this_machine(
     tmp_path,
-) -> None:
+):
     classes = np.argwhere(np.ones((3, 3, 2)))
     images = np.random.default_rng(0).random((18, 4, 4))
     path = write_own(

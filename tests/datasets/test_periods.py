@@ -51,7 +51,7 @@ def measure_steps(value: float) -> np.ndarray:
     return ways.min(axis=1) / 18
 
 
-def test_the_period_is_told() -> None:
+def test_the_period_is_told():
     table = make_table()
     report = tfcomp.evaluate(table.draw, table)
 
@@ -71,12 +71,12 @@ def test_the_period_is_told() -> None:
 
 
 @pytest.mark.parametrize("period", ["100", "-180", "half"])
-def test_a_period_below_the_range_is_refused(period) -> None:
+def test_a_period_below_the_range_is_refused(period):
     with pytest.raises(TableError, match="kinds of ori"):
         make_table(f"periodic:{period}")
 
 
-def test_a_closed_factor() -> None:
+def test_a_closed_factor():
     """As in dSprites, whose last angle is the first one again."""
     closed = make_table("periodic:126").space["ori"]
     assert closed.high == 126
@@ -84,7 +84,7 @@ def test_a_closed_factor() -> None:
     assert closed.to_index(ANGLES).tolist() == [*range(8)]
 
 
-def test_any_angle_has_the_nearest_value_around_the_period() -> None:
+def test_any_angle_has_the_nearest_value_around_the_period():
     angles = np.arange(-400, 400, 7, np.float32)
 
     index = ORI.to_index(angles)
@@ -95,7 +95,7 @@ def test_any_angle_has_the_nearest_value_around_the_period() -> None:
     assert np.argmax(codes, axis=1).tolist() == nearest
 
 
-def test_steps_are_around_the_period() -> None:
+def test_steps_are_around_the_period():
     index = np.arange(8)[:, None]
     steps = np.stack([measure_steps(angle) for angle in ANGLES])
     for row in range(8):
@@ -108,7 +108,7 @@ def test_steps_are_around_the_period() -> None:
     assert_allclose(distances, to_trained.min(axis=1))
 
 
-def test_codes_are_around_the_period() -> None:
+def test_codes_are_around_the_period():
     angles = np.array([-20, 0, 126, 150, 170, 180], np.float32)
 
     points = angles[:, None]
@@ -125,7 +125,7 @@ def test_codes_are_around_the_period() -> None:
     assert_allclose(circle, expected, atol=1e-6)
 
 
-def test_gaps_are_as_wide_as_their_angles() -> None:
+def test_gaps_are_as_wide_as_their_angles():
     """Between 126 and 198 (18), 180 (0) is three quarters of the way."""
     is_ood = np.arange(8) == 0
     rows, edges, fraction = interpolation.find_edges(is_ood, ORI.cycle)
@@ -141,7 +141,7 @@ def test_gaps_are_as_wide_as_their_angles() -> None:
         (0, False),
     ],
 )
-def test_readers_do_not_step_over_absent_angles(angle, is_near) -> None:
+def test_readers_do_not_step_over_absent_angles(angle, is_near):
     image = keras.Input((8, 8, 1))
     network = keras.Model(image, image)
     reader = tfcomp.Reader(network, make_table().space)
@@ -157,7 +157,7 @@ def test_readers_do_not_step_over_absent_angles(angle, is_near) -> None:
     assert is_read[0, 1] == is_near
 
 
-def test_the_flag(tmp_path, capsys) -> None:
+def test_the_flag(tmp_path, capsys):
     path = write_own(
         tmp_path / "gratings.npz",
         images=IMAGES,

@@ -51,7 +51,7 @@ def score(images: np.ndarray, drawn: np.ndarray) -> ModelReport:
         (1.0, 1),
     ],
 )
-def test_the_mean_training_image_scores_one(ground, channels) -> None:
+def test_the_mean_training_image_scores_one(ground, channels):
     images = draw_discs(ground, channels)
     mean = (images[~IS_OOD] / 255).mean(axis=0)
 
@@ -74,7 +74,7 @@ def test_the_mean_training_image_scores_one(ground, channels) -> None:
         ),
     ],
 )
-def test_shipped_data_declare_their_ground(line, label) -> None:
+def test_shipped_data_declare_their_ground(line, label):
     assert make_data(line).reference_label == label
 
 
@@ -86,7 +86,7 @@ def test_shipped_data_declare_their_ground(line, label) -> None:
         (1.0, 1.0),
     ],
 )
-def test_the_ground_of_a_table_is_found(ground, expected) -> None:
+def test_the_ground_of_a_table_is_found(ground, expected):
     images = draw_discs(ground)
 
     dataset = score(images, images[0] / 255).dataset

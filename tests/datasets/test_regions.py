@@ -114,7 +114,7 @@ CLASSES: dict[str, Rule] = {
         (NAMED, CLASSES),
     ],
 )
-def test_regions_equal_their_definition(space, rules) -> None:
+def test_regions_equal_their_definition(space, rules):
     table = space.grid()
     if space is not NAMED:
         # A region is defined between the grid values as well.
@@ -143,7 +143,7 @@ def test_regions_equal_their_definition(space, rules) -> None:
         ("wiedemer:diagonal:.25", []),
     ],
 )
-def test_stripe_is_held_out_for_its_own_value_only(spec, expected) -> None:
+def test_stripe_is_held_out_for_its_own_value_only(spec, expected):
     nan = np.nan
     stripes = [[5, nan], [7, nan], [nan, 5], [nan, nan]]
     region = parse_region(spec, TWO)
@@ -170,7 +170,7 @@ def test_stripe_is_held_out_for_its_own_value_only(spec, expected) -> None:
         ("wiedemer:diagonal:2", "diagonal:WIDTH"),
     ],
 )
-def test_bad_spec_names_flag_rule_and_value(spec, rule) -> None:
+def test_bad_spec_names_flag_rule_and_value(spec, rule):
     with pytest.raises(ConfigError) as error:
         parse_region(spec, TWO)
     assert rule in error.value.rule
@@ -207,7 +207,7 @@ def make_factor(name: str) -> Factor:
 
 
 @pytest.mark.parametrize("name", EVEN)
-def test_printed_values_are_bounds(name) -> None:
+def test_printed_values_are_bounds(name):
     """All intervals of shipped layouts, with the digits that are printed."""
     factor = make_factor(name)
     space = FactorSpace((factor,))
@@ -236,7 +236,7 @@ def test_printed_values_are_bounds(name) -> None:
         ("scale:0.83-0.9", [2]),
     ],
 )
-def test_open_and_rounded_bounds(spec, classes) -> None:
+def test_open_and_rounded_bounds(spec, classes):
     scale = FactorSpace((make_factor("scale"),))
     held_out = hold_out(spec, scale)
     assert np.flatnonzero(held_out).tolist() == classes
@@ -250,7 +250,7 @@ def test_open_and_rounded_bounds(spec, classes) -> None:
         ("#0-1", "31"),
     ],
 )
-def test_names_that_are_numbers(bounds, names) -> None:
+def test_names_that_are_numbers(bounds, names):
     digit = make_named("digit", "3", "1", "2")
     space = FactorSpace((digit,))
 
@@ -264,7 +264,7 @@ def test_names_that_are_numbers(bounds, names) -> None:
 
 
 @pytest.mark.parametrize("name", ["not", "random", "box"])
-def test_a_factor_may_have_the_name_of_a_kind(name) -> None:
+def test_a_factor_may_have_the_name_of_a_kind(name):
     space = make_space(**{name: 4, "x": 3})
     index = space.to_index(space.grid())
 
@@ -274,7 +274,7 @@ def test_a_factor_may_have_the_name_of_a_kind(name) -> None:
     assert_array_equal(held_out, expected)
 
 
-def test_random_share() -> None:
+def test_random_share():
     first = hold_out("random:0.25", NAMED)
     other = hold_out("random:0.25:1", NAMED)
 
@@ -288,7 +288,7 @@ def test_random_share() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_random_box_hides_no_value(seed) -> None:
+def test_a_random_box_hides_no_value(seed):
     region = parse_region(f"random_box:0.2:{seed}", NAMED)
     grid = NAMED.grid()
 
@@ -326,7 +326,7 @@ def make_published(name: str, **sizes: int) -> FactorSpace:
         ("MPI3D", "montero:range_color", 86_400),
     ],
 )
-def test_montero_holds_out_as_many_as_published(data, spec, count) -> None:
+def test_montero_holds_out_as_many_as_published(data, spec, count):
     assert hold_out(spec, make_published(data)).sum() == count
 
 
@@ -339,14 +339,14 @@ def test_montero_holds_out_as_many_as_published(data, spec, count) -> None:
         (3, 0.58),
     ],
 )
-def test_ladder_trains_on_the_published_share(rung, share) -> None:
+def test_ladder_trains_on_the_published_share(rung, share):
     space = make_published("dSprites", orientation=1)
     held_out = hold_out(f"orthotopic:{rung}", space)
     # As printed; the exact shares are .3906, .3236, .6250 and .5747.
     assert 1 - held_out.mean() == pytest.approx(share, abs=0.006)
 
 
-def test_ladder_equals_its_definition() -> None:
+def test_ladder_equals_its_definition():
     space = make_published("3DShapes")
     rng = np.random.default_rng(0)
     points = rng.choice(space.grid(), 500)
@@ -360,7 +360,7 @@ def test_ladder_equals_its_definition() -> None:
     assert_array_equal(held_out, num_high > 3)
 
 
-def test_names_of_other_readers_and_other_sizes() -> None:
+def test_names_of_other_readers_and_other_sizes():
     space = make_space(
         label_shape=3,
         label_scale=3,
@@ -378,7 +378,7 @@ def test_names_of_other_readers_and_other_sizes() -> None:
         parse_region("orthotopic:0", make_published("MPI3D"))
 
 
-def test_wiedemer_supports() -> None:
+def test_wiedemer_supports():
     space = make_pixel_space(5)
     x, y = space.grid().T
     axes = hold_out("wiedemer:orthogonal", space)
@@ -387,7 +387,7 @@ def test_wiedemer_supports() -> None:
     assert_array_equal(near, np.abs(x - y) > 1)
 
 
-def test_supports_of_groups() -> None:
+def test_supports_of_groups():
     space = make_space(
         x_a=3,
         y_a=3,
@@ -411,7 +411,7 @@ def test_supports_of_groups() -> None:
     assert (~ungrouped).sum() == 1 + 4 * 2
 
 
-def test_each_value_is_trained_with_k_others() -> None:
+def test_each_value_is_trained_with_k_others():
     space = make_space(
         a=2,
         b=6,

@@ -105,7 +105,7 @@ def score_slowly(is_chosen: np.ndarray) -> dict[str, float]:
         ("ood", IS_OOD),
     ],
 )
-def test_scores_are_means_over_images(subset, is_chosen) -> None:
+def test_scores_are_means_over_images(subset, is_chosen):
     report = tfcomp.evaluate(draw, make_table(), REGION)
 
     scores = report.scores[subset]
@@ -114,7 +114,7 @@ def test_scores_are_means_over_images(subset, is_chosen) -> None:
     assert report.dataset.splits.is_complete
 
 
-def test_references_and_errors_are_means_over_images() -> None:
+def test_references_and_errors_are_means_over_images():
     """No function of the factors is better than the mean of their images."""
     table = make_table()
     held_out = TRUTH[IS_OOD]
@@ -141,7 +141,7 @@ def test_references_and_errors_are_means_over_images() -> None:
     assert mse_ood == approx(scores["ood"]["mse"], rel=1e-5)
 
 
-def test_combinations_of_equal_means_are_no_copies() -> None:
+def test_combinations_of_equal_means_are_no_copies():
     """An image and its negative are gray on average, wherever the object is."""
     places = np.argwhere(np.ones((4, 4)))
     images = np.zeros((16, 2, 4, 4), np.uint8)
@@ -179,7 +179,7 @@ def join_columns(factors: np.ndarray, images: np.ndarray) -> np.ndarray:
     return np.unique(rows, axis=0)
 
 
-def test_a_pass_has_each_image_once(tmp_path) -> None:
+def test_a_pass_has_each_image_once(tmp_path):
     dataset = load_several(tmp_path)
     num_id = len(dataset.splits.train)
 
@@ -196,14 +196,14 @@ def test_a_pass_has_each_image_once(tmp_path) -> None:
     assert_allclose(batch, expected, rtol=1e-6)
 
 
-def test_number_of_training_images(tmp_path) -> None:
+def test_number_of_training_images(tmp_path):
     few = load_several(tmp_path, "--num_train=7")
     assert len(few.splits.train) == 7
     with pytest.raises(ConfigError, match="num_train.* 36"):
         load_several(tmp_path, "--num_train=37")
 
 
-def test_continuous_points_are_as_they_are() -> None:
+def test_continuous_points_are_as_they_are():
     table = make_places()
     order = np.lexsort(PLACES.T[::-1])
     points = PLACES[order]
@@ -227,7 +227,7 @@ def test_continuous_points_are_as_they_are() -> None:
         table.draw(PLACES[:1] + 0.1)
 
 
-def test_bounds_of_continuous_factors_are_as_given() -> None:
+def test_bounds_of_continuous_factors_are_as_given():
     """Bins are a grid for maps; points near a bin are on their own side."""
     x = [*range(8), 3.004, 3.006, 4.996, 0.004]
     columns = {
@@ -248,7 +248,7 @@ def test_bounds_of_continuous_factors_are_as_given() -> None:
     assert_allclose(held_out, [0.004, 3.006, 4], rtol=1e-6)
 
 
-def test_as_many_points_as_bins_are_no_grid() -> None:
+def test_as_many_points_as_bins_are_no_grid():
     """No image exists where a factor of a point is replaced by a bin's."""
     places = PLACES[:40]  # of 8 x 5 bins
     kinds = ["continuous", "continuous:5"]
@@ -261,7 +261,7 @@ def test_as_many_points_as_bins_are_no_grid() -> None:
     assert "additive" in report.analysis.references
 
 
-def test_maps_coverage_and_certificates_are_of_bins() -> None:
+def test_maps_coverage_and_certificates_are_of_bins():
     dataset = tfcomp.evaluate(draw, make_places(), "corner:4.5").dataset
     is_ood = dataset.splits.is_ood
     bins = dataset.space.to_index(dataset.splits.grid)
@@ -301,7 +301,7 @@ def weigh_slowly(points: np.ndarray, width: float) -> np.ndarray:
         (0.001, "diagonal:2"),  # all weights as such are 0 in float64
     ],
 )
-def test_correlated_factors(width, region) -> None:
+def test_correlated_factors(width, region):
     flags = f"smoke --correlation=x,y:{width} --region={region}"
     dataset = make_data(flags)
     num_train = len(dataset.splits.train)
@@ -343,6 +343,6 @@ def test_correlated_factors(width, region) -> None:
     "pair",
     ["x,z:0.4", "x,x:0.4", "x,y", "x,y:0", "x,y:-1", "x:1"],
 )
-def test_what_is_no_correlation(pair) -> None:
+def test_what_is_no_correlation(pair):
     with pytest.raises(ConfigError, match="correlation"):
         make_data(f"smoke --correlation={pair}")

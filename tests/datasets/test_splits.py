@@ -26,7 +26,7 @@ REGIONS += " gap:x:4-7 gap:y:4-7 diagonal:2 none"
         ([("x", 27)], False),
     ],
 )
-def test_position_is_declared_by_the_factors(factors, has_position) -> None:
+def test_position_is_declared_by_the_factors(factors, has_position):
     parts = [Factor(name, 4, 0.0, high) for name, high in factors]
     space = FactorSpace(tuple(parts))
     region = parse_region("none", space)
@@ -53,7 +53,7 @@ def test_invariants_of_every_table(
     region,
     coordinates,
     num_train,
-) -> None:
+):
     dataset = make_data(
         f"--grid_size=12 --region={region} --coordinates={coordinates} "
         f"--num_train={num_train} --seed=1"
@@ -79,14 +79,14 @@ def test_invariants_of_every_table(
     assert list_rows(splits.grid[is_test]) == untrained
 
 
-def test_a_note_blames_no_region_for_few_training_images() -> None:
+def test_a_note_blames_no_region_for_few_training_images():
     line = "--grid_size=12 --region=square:4-8"
     assert make_data(line).list_notes() == []
     (note,) = make_data(line, "--num_train=4").list_notes()
     assert "training lacks values of x and y" in note
 
 
-def test_hidden_factors_against_a_loop() -> None:
+def test_hidden_factors_against_a_loop():
     # Few examples miss some values by chance: that hides them as well.
     line = "--grid_size=12 --region=square:3-8 --num_train=40"
     counts = set()
@@ -103,7 +103,7 @@ def test_hidden_factors_against_a_loop() -> None:
     assert len(counts) > 1  # seeds differ
 
 
-def test_planted_leak() -> None:
+def test_planted_leak():
     space = make_pixel_space(12)
     region = parse_region("square:3-8", space)
     train = make_data("--grid_size=12 --region=square:3-8").splits.train
@@ -114,7 +114,7 @@ def test_planted_leak() -> None:
 
 
 @pytest.mark.parametrize("flags", ["", "--dataset=stripes --num_bumps=64"])
-def test_a_control_trains_on_the_region(flags) -> None:
+def test_a_control_trains_on_the_region(flags):
     line = f"--grid_size=8 --region=corner:4 --train_all {flags}"
     dataset = make_data(line)
     train = dataset.splits.train
@@ -133,7 +133,7 @@ def test_a_control_trains_on_the_region(flags) -> None:
         ("none", {}),
     ],
 )
-def test_held_out_values_are_counted(region, counts) -> None:
+def test_held_out_values_are_counted(region, counts):
     flags = ["--grid_size=8", f"--region={region}"]
     dataset = make_dataset(parse_config(flags))
     assert count_held_out(dataset) == counts

@@ -49,7 +49,7 @@ def test_pixels_inside_are_more_than_half_covered(
     orientation,
     x,
     y,
-) -> None:
+):
     values = {
         "shape": shape,
         "scale": scale,
@@ -75,7 +75,7 @@ def test_pixels_inside_are_more_than_half_covered(
         assert (image[row, column] >= 0.5) == is_covered
 
 
-def test_edges_are_smooth_and_areas_true() -> None:
+def test_edges_are_smooth_and_areas_true():
     center = (SIDE - 1) / 2
     values = {
         "shape": 0,
@@ -93,7 +93,7 @@ def test_edges_are_smooth_and_areas_true() -> None:
     assert is_edge.any(axis=(1, 2, 3)).all()
 
 
-def test_images_do_not_depend_on_the_batch_and_move_with_it() -> None:
+def test_images_do_not_depend_on_the_batch_and_move_with_it():
     dataset = make_data("sprites")
     points = dataset.splits.grid[::97]
     moved = points[:1] + np.float32([0, 0, 0, 3, 2])
@@ -108,7 +108,7 @@ def test_images_do_not_depend_on_the_batch_and_move_with_it() -> None:
     assert_allclose(image, by_pixels, atol=1e-5)
 
 
-def test_hue_colors_the_same_sprites() -> None:
+def test_hue_colors_the_same_sprites():
     line = "sprites --region=none --sprite_sizes=3,1,1,2,2"
     gray = make_data(line)
     colored = make_data(f"{line},3")
@@ -124,7 +124,7 @@ def test_hue_colors_the_same_sprites() -> None:
         assert_array_equal(images[hue::3], expected)
 
 
-def test_factors_and_published_splits() -> None:
+def test_factors_and_published_splits():
     dataset = make_data("sprites")
     names = ("shape", "scale", "orientation", "x", "y")
     assert dataset.space.names == names
@@ -140,7 +140,7 @@ def test_factors_and_published_splits() -> None:
 
 
 @pytest.mark.parametrize("region", ["montero:element", "wiedemer:orthogonal"])
-def test_shapes_without_symmetry_have_no_copies(region) -> None:
+def test_shapes_without_symmetry_have_no_copies(region):
     line = "sprites --grid_size=16 --sprite_sizes=3,3,4,4,4"
     dataset = make_data(
         f"{line} --region={region} --sprite_shapes=heart,triangle,l"
@@ -150,6 +150,6 @@ def test_shapes_without_symmetry_have_no_copies(region) -> None:
 
 
 @pytest.mark.parametrize("shapes", ["circle", "", "heart,heart", "heart,l"])
-def test_impossible_shapes_are_refused(shapes) -> None:
+def test_impossible_shapes_are_refused(shapes):
     with pytest.raises(ConfigError, match="--sprite_s"):
         make_data("sprites", f"--sprite_shapes={shapes}")

@@ -24,7 +24,7 @@ def compute_bump(distance: float, sigma: float) -> float:
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 2.5])
 @pytest.mark.parametrize("polarity", ["bright", "dark"])
-def test_bump_equals_loop(sigma, polarity) -> None:
+def test_bump_equals_loop(sigma, polarity):
     points = np.array(POINTS + STRIPES, np.float32)
 
     images = renderers.render_gaussians(
@@ -47,7 +47,7 @@ def test_bump_equals_loop(sigma, polarity) -> None:
 
 
 @pytest.mark.parametrize("shape", [(28, 28), (9, 14)])
-def test_rotations_agree_with_scipy(shape, rng) -> None:
+def test_rotations_agree_with_scipy(shape, rng):
     # No margin of zeros: what comes from outside must be right, too.
     angles = [0, 33.3, 45, 90, 161.5, 180, 270, 359.9, 360, -20, 725]
     images = rng.random((len(angles), *shape))
@@ -81,7 +81,7 @@ def compute_share(distance: float) -> float:
 
 
 @pytest.mark.parametrize("composition", ["sum", "product", "occlusion"])
-def test_images_against_their_definition(composition) -> None:
+def test_images_against_their_definition(composition):
     dataset = make_data(f"composed --composition={composition}")
     disc = (5.2, 7.1)
     square = (9.3, 8.4)
@@ -104,7 +104,7 @@ def test_images_against_their_definition(composition) -> None:
     assert dataset.ground == ground
 
 
-def test_stripes_show_every_value_of_one_factor() -> None:
+def test_stripes_show_every_value_of_one_factor():
     train = make_data("stripes").splits.train
 
     num_absent = np.isnan(train).sum(axis=1)
@@ -115,7 +115,7 @@ def test_stripes_show_every_value_of_one_factor() -> None:
         assert sorted(present) == list(range(28))
 
 
-def test_stripes_and_bumps() -> None:
+def test_stripes_and_bumps():
     dataset = make_data("stripes --num_bumps=100")
 
     splits = dataset.splits
@@ -127,7 +127,7 @@ def test_stripes_and_bumps() -> None:
     assert splits.points.is_test.sum() == 588 - 100
 
 
-def test_truths_are_bump_and_plus() -> None:
+def test_truths_are_bump_and_plus():
     dataset = make_data("stripes")
     factors = np.float32([[5, 9], [5, NAN], [NAN, 9]])
 

@@ -44,7 +44,7 @@ def assert_draws(
     table: tfcomp.FactorTable,
     images: np.ndarray,
     white: float,
-) -> None:
+):
     """Images in the order of the grid, all combinations being there."""
     points = table.space.grid()
     shape = (len(points), *table.image_shape)
@@ -53,7 +53,7 @@ def assert_draws(
 
 
 @pytest.mark.parametrize("ending", ["npz", "packed.npz", "h5"])
-def test_own_layout(ending, tmp_path) -> None:
+def test_own_layout(ending, tmp_path):
     path = tmp_path / f"mine.{ending}"
     nan = np.nan
     options = {
@@ -86,7 +86,7 @@ def test_own_layout(ending, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["npz", "h5"])
-def test_dsprites(ending, tmp_path) -> None:
+def test_dsprites(ending, tmp_path):
     sizes = (1, 3, 6, 4, 2, 2)
     count = math.prod(sizes)
     classes = np.argwhere(np.ones(sizes))
@@ -131,7 +131,7 @@ def test_dsprites(ending, tmp_path) -> None:
     assert orientation.high == pytest.approx(2 * np.pi)
 
 
-def test_3dshapes(tmp_path) -> None:
+def test_3dshapes(tmp_path):
     sizes = (2, 2, 3, 2, 4, 3)
     classes = np.argwhere(np.ones(sizes))
     steps = [0.1, 0.1, 0.1, 0.5, 1.0, 30.0]
@@ -159,7 +159,7 @@ def number(cells: list[str]) -> list[str]:
     return [f"{n}.png,{row}" for n, row in enumerate(cells)]
 
 
-def assert_has_halves(table: tfcomp.FactorTable) -> None:
+def assert_has_halves(table: tfcomp.FactorTable):
     space = table.space
     values = space["y"].values()
     assert space.names == ("x", "y")
@@ -189,7 +189,7 @@ def test_folder_with_a_table(
     rows,
     ending,
     tmp_path,
-) -> None:
+):
     write_folder(tmp_path, rows, head)
     (tmp_path / "a.csv").rename(tmp_path / f"b.{ending}")
     before = hash_data(str(tmp_path))
@@ -208,7 +208,7 @@ def test_folder_with_a_table(
         ["red", "blue", "+", "=1+1"],
     ],
 )
-def test_categories_stay_apart(cells, tmp_path) -> None:
+def test_categories_stay_apart(cells, tmp_path):
     pairs = [f"{half},{cell}" for half in "ab" for cell in cells]
     write_folder(tmp_path, number(pairs), "file,x,id:categorical")
     table = read_table(str(tmp_path))
@@ -216,7 +216,7 @@ def test_categories_stay_apart(cells, tmp_path) -> None:
     assert not table.is_repeated
 
 
-def test_values_that_differ_by_rounding_are_one() -> None:
+def test_values_that_differ_by_rounding_are_one():
     doses = np.repeat([1e-9, 1e-8, 1e-4, 1.0], 2)
     rounded = np.array([0.1, 0.1 + 1e-9, 0.3, -1e-17, 0.0])
     for x, size in ((doses, 4), (-doses, 4), (rounded, 3)):
@@ -225,7 +225,7 @@ def test_values_that_differ_by_rounding_are_one() -> None:
 
 
 @pytest.mark.parametrize("place", ["", "../images/"])
-def test_the_hash_covers_every_pixel_that_is_read(place, tmp_path) -> None:
+def test_the_hash_covers_every_pixel_that_is_read(place, tmp_path):
     folder = tmp_path / "table"
     folder.mkdir()
     (tmp_path / "images").mkdir()
@@ -248,7 +248,7 @@ def test_the_hash_covers_every_pixel_that_is_read(place, tmp_path) -> None:
         load(folder, f"--data_hash={before}")
 
 
-def test_transparent_pixels_are_black(tmp_path) -> None:
+def test_transparent_pixels_are_black(tmp_path):
     write_folder(tmp_path, number(HALVES), "file,x,y")
     expected = np.zeros((8, 8, 8, 3))
     for place in range(8):
@@ -267,7 +267,7 @@ def test_transparent_pixels_are_black(tmp_path) -> None:
     assert_array_equal(images, expected)
 
 
-def test_photographs_are_upright(tmp_path) -> None:
+def test_photographs_are_upright(tmp_path):
     write_folder(tmp_path, number(HALVES), "file,x,y")
     quarter_turn = 6  # clockwise, of the EXIF orientations
     exif = PIL.Image.Exif()
@@ -279,7 +279,7 @@ def test_photographs_are_upright(tmp_path) -> None:
     assert_draws(read_table(str(tmp_path)), PIXELS, 255)
 
 
-def test_gray_pictures_may_have_16_bits(tmp_path) -> None:
+def test_gray_pictures_may_have_16_bits(tmp_path):
     write_folder(tmp_path, number(HALVES), "file,x,y")
     pixels = PIXELS.astype(np.uint16) * 257
     for n, picture in enumerate(pixels):
@@ -294,7 +294,7 @@ def test_gray_pictures_may_have_16_bits(tmp_path) -> None:
         read_table(str(tmp_path))
 
 
-def test_locked_files_are_read(tmp_path) -> None:
+def test_locked_files_are_read(tmp_path):
     path = tmp_path / "own.h5"
     with h5py.File(path, "w") as members:
         members["images"] = IMAGES
@@ -304,7 +304,7 @@ def test_locked_files_are_read(tmp_path) -> None:
         assert len(read_table(str(path)).points) == len(CLASSES)
 
 
-def test_missing_combinations() -> None:
+def test_missing_combinations():
     rows = np.random.default_rng(1).permutation(24)[:15]
     table = tfcomp.FactorTable(
         IMAGES[rows],
@@ -341,7 +341,7 @@ def test_missing_combinations() -> None:
         "é\u00a0à",
     ],
 )
-def test_names_may_be_of_any_script(level) -> None:
+def test_names_may_be_of_any_script(level):
     columns = {
         "g": np.array([level, "b"] * 2),
         "x": np.repeat([0, 1], 2),
@@ -355,7 +355,7 @@ def test_names_may_be_of_any_script(level) -> None:
     assert is_held_out.tolist() == [True, True, False, False]
 
 
-def test_named_classes_may_be_absent() -> None:
+def test_named_classes_may_be_absent():
     table = tfcomp.FactorTable(
         IMAGES,
         CLASSES,
@@ -377,7 +377,7 @@ def test_named_classes_may_be_absent() -> None:
         (65535, 65535),
     ],
 )
-def test_integers_are_divided_by_what_their_bits_hold(top, white) -> None:
+def test_integers_are_divided_by_what_their_bits_hold(top, white):
     images = np.zeros((24, 2, 2), np.uint16)
     images[:, 0, 0] = np.arange(24) * top // 23
 
@@ -402,7 +402,7 @@ WIDE = np.repeat(COLOR, 2, axis=2)
     ],
     ids=["tensors", "frame", "Fortran", "every second", "big-endian"],
 )
-def test_types_and_order_of_memory_change_nothing(images, classes) -> None:
+def test_types_and_order_of_memory_change_nothing(images, classes):
     table = tfcomp.FactorTable(images, classes)
 
     images = table.draw(table.points)
@@ -411,14 +411,14 @@ def test_types_and_order_of_memory_change_nothing(images, classes) -> None:
     assert images.flags.c_contiguous
 
 
-def test_tensors_of_pytorch() -> None:
+def test_tensors_of_pytorch():
     torch = pytest.importorskip("torch")
     images = torch.tensor(COLOR / 255, requires_grad=True)
     table = tfcomp.FactorTable(images, torch.tensor(CLASSES))
     assert_allclose(table.draw(table.points), COLOR / 255, rtol=1e-6)
 
 
-def test_plain_arrays_are_not_copied(tmp_path) -> None:
+def test_plain_arrays_are_not_copied(tmp_path):
     np.save(tmp_path / "images.npy", COLOR)
     mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
     for images in (COLOR, mapped):
@@ -427,7 +427,7 @@ def test_plain_arrays_are_not_copied(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
-def test_samples_have_both_sides(share, tmp_path) -> None:
+def test_samples_have_both_sides(share, tmp_path):
     region = f"--region=random:{share}"
     path = write_own(tmp_path / "own.npz")
     dataset = load(path, region, "--eval_points=8")
@@ -464,7 +464,7 @@ def is_held_out(values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", LISTED)
-def test_listed_regions(name, rng) -> None:
+def test_listed_regions(name, rng):
     classes = rng.permutation(CLASSES)
     table = tfcomp.FactorTable(IMAGES, classes, names=NAMES)
     listed = LISTED[name](is_held_out(classes))
@@ -480,7 +480,7 @@ def test_listed_regions(name, rng) -> None:
     "wrong",
     [lambda v: v[:, 0], lambda v: np.array([True]), [24]],
 )
-def test_what_is_no_region(wrong) -> None:
+def test_what_is_no_region(wrong):
     table = tfcomp.FactorTable(IMAGES, CLASSES, names=NAMES)
     with pytest.raises(TableError, match="region"):
         make_listed_region(table, wrong)

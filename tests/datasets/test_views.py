@@ -24,7 +24,7 @@ GRID = TILES.grid()
 INDEX = TILES.to_index(GRID)
 
 
-def test_planes_show_held_out_and_known_points() -> None:
+def test_planes_show_held_out_and_known_points():
     x, size, _, color = GRID.T
     is_ood = (x >= 6) & (x < 12) & (size < 2) & (color == 1)
     mask = is_ood.reshape(SHAPE)
@@ -53,7 +53,7 @@ def digits() -> Dataset:
     )
 
 
-def test_a_finer_grid_has_new_values_and_the_same_region(digits) -> None:
+def test_a_finer_grid_has_new_values_and_the_same_region(digits):
     splits = views.refine(digits, "bump", 36).splits
 
     digit, angle = splits.grid.T
@@ -64,7 +64,7 @@ def test_a_finer_grid_has_new_values_and_the_same_region(digits) -> None:
     assert len(splits.grid) == 72
 
 
-def test_a_finer_grid_of_uneven_values(digits) -> None:
+def test_a_finer_grid_of_uneven_values(digits):
     digit, angle = digits.space
     levels = (*range(0, 350, 10), 345)
     uneven = dataclasses.replace(
@@ -80,7 +80,7 @@ def test_a_finer_grid_of_uneven_values(digits) -> None:
     assert finer.space["angle"].step == 20
 
 
-def test_codes_and_images_that_have_no_finer_grid(digits) -> None:
+def test_codes_and_images_that_have_no_finer_grid(digits):
     discrete = dataclasses.replace(digits, is_continuous=False)
     with pytest.raises(ConfigError, match="codes .* one_hot"):
         views.refine(digits, "one_hot", 36)
@@ -88,7 +88,7 @@ def test_codes_and_images_that_have_no_finer_grid(digits) -> None:
         views.refine(discrete, "bump", 36)
 
 
-def test_maps_carry_their_factors(rng) -> None:
+def test_maps_carry_their_factors(rng):
     values = rng.random(SHAPE)
     mask = values > 0.9
     grid_map = grid_maps.GridMap(values, TILES.factors, mask)
@@ -119,7 +119,7 @@ DIGITS = make_categories("digit", [4, 0])
 
 
 @pytest.mark.parametrize("factors", [(DIGITS, ANGLE), (ANGLE, DIGITS)])
-def test_a_curve_for_every_name(factors) -> None:
+def test_a_curve_for_every_name(factors):
     space = FactorSpace(factors)
     column = space.names.index("angle")
 
@@ -133,7 +133,7 @@ def test_a_curve_for_every_name(factors) -> None:
         assert set(points[:, 1 - column]) == {digit}
 
 
-def test_one_factor_is_one_curve_with_an_interval() -> None:
+def test_one_factor_is_one_curve_with_an_interval():
     inside = np.array([0, 0, 1, 1, 1, 0])
     across = np.roll(inside, 3)
     nowhere = np.zeros(6)
@@ -181,7 +181,7 @@ def make(
     "region",
     ["box:x:13-13", "box:x:19-19,y:0-0,z:0-0", "box:x:0-18", "none"],
 )
-def test_a_grid_of_both_kinds(region) -> None:
+def test_a_grid_of_both_kinds(region):
     data = make(
         {"x": 20, "y": 20, "z": 5},
         region,
@@ -203,7 +203,7 @@ def test_a_grid_of_both_kinds(region) -> None:
     assert_array_equal(splits.existing.factors, data.space.grid())
 
 
-def test_of_single_images_a_sample(rng) -> None:
+def test_of_single_images_a_sample(rng):
     """A grid of levels would hardly have any of them."""
     places = rng.integers(0, 100, (3000, 3))
     cells = np.unique(places, axis=0).astype("f4")
@@ -220,7 +220,7 @@ def test_of_single_images_a_sample(rng) -> None:
     assert list_rows(splits.grid) <= list_rows(cells)
 
 
-def test_of_many_images_in_few_bins_a_sample(rng) -> None:
+def test_of_many_images_in_few_bins_a_sample(rng):
     cells = rng.uniform(0, 3, (900, 2)).astype("f4")
     data = make({"x": 4, "y": 4}, "box:x:2-3", cells=cells)
 
@@ -229,7 +229,7 @@ def test_of_many_images_in_few_bins_a_sample(rng) -> None:
     assert len(splits.grid) == 100
 
 
-def test_few_points_of_a_sample_are_among_it() -> None:
+def test_few_points_of_a_sample_are_among_it():
     data = make({"x": 9, "y": 9, "z": 9}, "x:4-8,y:4-8,z:4-8", 200)
 
     splits = views.subsample_points(data, 30).splits
@@ -244,7 +244,7 @@ def test_few_points_of_a_sample_are_among_it() -> None:
     assert views.subsample_points(complete, 30) is complete
 
 
-def test_levels_by_names_that_are_numbers() -> None:
+def test_levels_by_names_that_are_numbers():
     space = FactorSpace((make_named("n", "10", "20", "30"),))
 
     points = views.read_points(space, by_name={"n": [30, "10"]})

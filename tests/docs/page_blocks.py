@@ -88,12 +88,12 @@ class Reader:
     TensorFlow, and the shell gets what they print.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path):
         self.folder = folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
 
-    def read(self, block: Block) -> None:
+    def read(self, block: Block):
         """Runs a block, or writes it to its file."""
         if block.title:
             (self.folder / block.title).write_text(block.body, "utf-8")
@@ -128,7 +128,7 @@ class Reader:
         assert result.returncode == 0, result.stderr
         return result.stdout
 
-    def _call(self, command: list[str], called: Path) -> None:
+    def _call(self, command: list[str], called: Path):
         """Calls a command, as if its process had just started.
 
         Args:

@@ -66,7 +66,7 @@ def check_command(words: list[str]) -> dict[str, Any]:
     return settings
 
 
-def test_every_command_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_can_be_typed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(ROOT)  # of a clone, where readers type them
     count, wrong = 0, []
     sources = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]

@@ -35,7 +35,7 @@ def read_table(title: str) -> dict[str, list[str]]:
     return table
 
 
-def test_the_page_defines_what_is_declared() -> None:
+def test_the_page_defines_what_is_declared():
     for title, of in TITLES.items():
         table = read_table(title)
         metrics = {m.name: m for m in list_metrics(*of) if not m.is_user}
@@ -51,7 +51,7 @@ def test_the_page_defines_what_is_declared() -> None:
 
 
 @pytest.mark.parametrize("name", ["donut", "own_data"])
-def test_notebook_ran_the_code_of_its_tutorial(name: str) -> None:
+def test_notebook_ran_the_code_of_its_tutorial(name: str):
     page = (DOCS / "tutorials" / f"{name}.md").read_text("utf-8")
     code = []
     for block in list_blocks(page):
@@ -75,7 +75,7 @@ def test_notebook_ran_the_code_of_its_tutorial(name: str) -> None:
 )
 def test_examples_print_what_they_say(
     name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     monkeypatch.chdir(ROOT)
     function = plot_paper
     if name != "plot_paper":

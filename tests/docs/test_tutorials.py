@@ -59,7 +59,7 @@ def clone(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # several runs are trained
-def test_the_readme_runs(clone: Path) -> None:
+def test_the_readme_runs(clone: Path):
     """What it shows is of the donut in full, so nothing is compared."""
     (clone / "donut.flags").write_text(SMALL_DONUT)
     text = (ROOT / "README.md").read_text("utf-8")
@@ -69,7 +69,7 @@ def test_the_readme_runs(clone: Path) -> None:
     assert (clone / "tensorboard_logs/my_depth/trials.csv").exists()
 
 
-def test_every_tutorial_is_read() -> None:
+def test_every_tutorial_is_read():
     tutorials = ROOT.glob("docs/tutorials/*.md")
     names = {str(path.relative_to(ROOT)) for path in tutorials}
     assert names <= {page for pages in READINGS for page in pages}
@@ -78,12 +78,12 @@ def test_every_tutorial_is_read() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("pages", READINGS, ids=" ".join)
-def test_pages_do_what_they_say(pages: list[str], clone: Path) -> None:
+def test_pages_do_what_they_say(pages: list[str], clone: Path):
     for page in pages:
         compare_page(ROOT / page, Reader(clone))
 
 
-def compare_page(path: Path, reader: Reader) -> None:
+def compare_page(path: Path, reader: Reader):
     """Follows a page, and compares or updates what it shows."""
     text = path.read_text("utf-8")
     compared = 0

@@ -24,7 +24,7 @@ def get_outline(axes: Axes) -> list:
     return lines.get_segments()
 
 
-def check_axes(axes: Axes, **expected: Any) -> None:
+def check_axes(axes: Axes, **expected: Any):
     """Compares properties of axes, as `xlabel`."""
     properties = axes.properties()
     for name, value in expected.items():

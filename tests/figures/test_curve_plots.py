@@ -12,7 +12,7 @@ SHALLOW = ["code", "stage_0", "image"]
 DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 
-def test_curves_have_gaps_and_a_held_out_interval() -> None:
+def test_curves_have_gaps_and_a_held_out_interval():
     table = pd.DataFrame(
         {"a": [3, 2, 1], "b": [None, np.inf, 5]},
         index=[1.0, 10.0, 100.0],
@@ -41,7 +41,7 @@ def test_curves_have_gaps_and_a_held_out_interval() -> None:
 
 
 @pytest.mark.parametrize("lowest, start", [(0.97, 0.0), (-0.5, None)])
-def test_errors_begin_at_0(lowest, start) -> None:
+def test_errors_begin_at_0(lowest, start):
     table = pd.DataFrame({"a": [lowest, 0.982]})
 
     figure = curve_plots.draw_curves(
@@ -55,7 +55,7 @@ def test_errors_begin_at_0(lowest, start) -> None:
     assert top > 0.982
 
 
-def test_numbers_up_to_0_have_no_logarithm() -> None:
+def test_numbers_up_to_0_have_no_logarithm():
     table = pd.DataFrame({"mean": [1, 0, 0.0001]})
     points = curve_plots.join_curves({("loss", "a"): table})
 
@@ -73,7 +73,7 @@ def test_numbers_up_to_0_have_no_logarithm() -> None:
     assert {"10⁻⁴", "0.001", "1"} <= set(labels)
 
 
-def test_wide_intervals_are_cut_and_seeds_are_lines() -> None:
+def test_wide_intervals_are_cut_and_seeds_are_lines():
     mean = pd.DataFrame(
         {
             "mean": [1.0, 0.0],
@@ -104,7 +104,7 @@ def test_wide_intervals_are_cut_and_seeds_are_lines() -> None:
     assert list(figure.data["mean"]) == [1, 0]
 
 
-def test_layers_of_other_models_keep_their_names() -> None:
+def test_layers_of_other_models_keep_their_names():
     layers = ["conv_1", "logits"]
     table = pd.DataFrame({"mean": [1.0, 0.0]}, layers)
     points = curve_plots.join_curves({("", "all"): table}, "stage")
@@ -117,7 +117,7 @@ def test_layers_of_other_models_keep_their_names() -> None:
     assert axes.get_xlabel() == ""
 
 
-def test_curves_with_bands_in_panels() -> None:
+def test_curves_with_bands_in_panels():
     plain = pd.DataFrame({"mean": [3, 2, 1]}, index=[1, 2, 3])
     banded = pd.DataFrame(
         {
@@ -153,7 +153,7 @@ def test_curves_with_bands_in_panels() -> None:
     assert get_legend(figure) == ["a", "b"]
 
 
-def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
+def test_a_shorter_line_of_stages_ends_at_the_image_too():
     curves = {
         ("", "depth 0"): pd.DataFrame({"mean": [0.5, None, 0.9]}, SHALLOW),
         ("", "depth 2"): pd.DataFrame({"mean": [0.5, 0.6, 0.7, 0.8, 1]}, DEEP),
@@ -187,11 +187,11 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too() -> None:
         ([], []),
     ],
 )
-def test_merged_order_agrees_with_all(lists, expected) -> None:
+def test_merged_order_agrees_with_all(lists, expected):
     assert curve_plots.merge_stages(lists) == expected
 
 
-def test_forests_have_seeds_means_and_intervals() -> None:
+def test_forests_have_seeds_means_and_intervals():
     marks = curve_plots.list_marks(
         "OOD",
         "first",

@@ -16,7 +16,7 @@ from tfcomp.figures.curve_plots import draw_curves
 FAMILY = "Two Letters"
 
 
-def write_font(path: Path, letters: str) -> None:
+def write_font(path: Path, letters: str):
     """A font whose letters are bars of the full height."""
     pen = TTGlyphPen(None)
     pen.moveTo((0, 0))
@@ -45,7 +45,7 @@ def write_font(path: Path, letters: str) -> None:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A font with two letters, beside the default one and that of boxes."""
     manager = font_manager.fontManager
     default = []
@@ -71,7 +71,7 @@ def draw(name: str) -> Figure:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.usefixtures("installed")
-def test_a_font_that_has_the_letters_is_chosen(capsys) -> None:
+def test_a_font_that_has_the_letters_is_chosen(capsys):
     figure = draw("形 状\u200c é²")
 
     (axes,) = figure.axes
@@ -86,7 +86,7 @@ def test_a_font_that_has_the_letters_is_chosen(capsys) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.usefixtures("installed")
-def test_letters_of_no_font_are_named_once(capsys) -> None:
+def test_letters_of_no_font_are_named_once(capsys):
     for _ in range(2):
         figure = draw("形 可")
         exhibits.figure_to_pdf(figure)

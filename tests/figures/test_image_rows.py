@@ -12,7 +12,7 @@ from tfcomp.figures.map_plots import compute_outline, draw_outline
 IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 
 
-def test_rows_from_the_top_down() -> None:
+def test_rows_from_the_top_down():
     rows = {
         "truth": IMAGES,
         "0 bumps": IMAGES[..., None] / 2,
@@ -58,7 +58,7 @@ def test_rows_from_the_top_down() -> None:
         assert not right.lines
 
 
-def test_the_table_has_all_pixels() -> None:
+def test_the_table_has_all_pixels():
     half = IMAGES / 2
 
     figure = draw_rows({"truth": IMAGES, "half": half})
@@ -71,7 +71,7 @@ def test_the_table_has_all_pixels() -> None:
 
 
 @pytest.mark.parametrize("channels", [2, 3])
-def test_three_channels_are_rgb_and_others_side_by_side(channels) -> None:
+def test_three_channels_are_rgb_and_others_side_by_side(channels):
     shifts = np.arange(channels) / 4
     shifted = IMAGES[..., None] + shifts
     images = 1.5 * shifted
@@ -86,7 +86,7 @@ def test_three_channels_are_rgb_and_others_side_by_side(channels) -> None:
     assert_allclose(picture.get_array(), expected)
 
 
-def test_an_outline_leaves_the_limits() -> None:
+def test_an_outline_leaves_the_limits():
     axes = Figure().subplots()
     axes.imshow(np.zeros((4, 4)), origin="lower")
     xlim = axes.get_xlim()

@@ -34,7 +34,7 @@ def test_figures_for_print(
     style,
     inches,
     points,
-) -> None:
+):
     with rc_context(style), exhibits.fit_width(width):
         figure = draw_line()
 
@@ -42,7 +42,7 @@ def test_figures_for_print(
     assert figure.axes[0].xaxis.label.get_fontsize() == points
 
 
-def test_files_repeat_and_have_fonts_that_journals_take() -> None:
+def test_files_repeat_and_have_fonts_that_journals_take():
     figure = draw_line()
 
     pdf = exhibits.figure_to_pdf(figure)
@@ -70,11 +70,11 @@ def test_files_repeat_and_have_fonts_that_journals_take() -> None:
 def test_a_finished_figure_is_drawn_once(
     style: dict,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     drawn = []
     draw = Figure.draw
 
-    def count(figure: Figure, renderer: object) -> None:
+    def count(figure: Figure, renderer: object):
         drawn.append(renderer)
         draw(figure, renderer)
 
@@ -91,7 +91,7 @@ def test_a_finished_figure_is_drawn_once(
 
 def test_fonts_in_files_have_no_rules_for_shaping(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     full = subset.Options
     dropped = []
 
@@ -109,7 +109,7 @@ def test_fonts_in_files_have_no_rules_for_shaping(
     assert subset.Options is full
 
 
-def test_dollars_in_names_are_no_mathematics(tmp_path) -> None:
+def test_dollars_in_names_are_no_mathematics(tmp_path):
     name = "a$^_{x$b"  # ill-formed as mathematics
     figure, panels = exhibits.make_panels((1, 1), (4, 3), 0.1)
     axes = panels[0, 0]

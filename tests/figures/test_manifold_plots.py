@@ -28,7 +28,7 @@ ANGLE = Factor(
 )
 
 
-def test_a_row_of_panels_per_factor() -> None:
+def test_a_row_of_panels_per_factor():
     x, angle = FACTORS.T
     of_x = colormaps["viridis"](x / 11)
     of_angle = colormaps["twilight"](angle / 360)
@@ -54,7 +54,7 @@ def test_a_row_of_panels_per_factor() -> None:
 
 
 @pytest.mark.parametrize("periodic", [False, True])
-def test_one_ordered_factor_has_a_curve(periodic) -> None:
+def test_one_ordered_factor_has_a_curve(periodic):
     space = [dataclasses.replace(X, periodic=periodic)]
 
     figure = draw_manifolds(
@@ -73,7 +73,7 @@ def test_one_ordered_factor_has_a_curve(periodic) -> None:
         assert_array_equal(vertices, expected)
 
 
-def test_matrices_are_tiles_on_one_symmetric_scale(rng) -> None:
+def test_matrices_are_tiles_on_one_symmetric_scale(rng):
     matrices = rng.uniform(-3, 1, (5, 4, 6))
     levels = ["0", "0.5", "1", "1.5", "20"]
 
@@ -100,7 +100,7 @@ def test_matrices_are_tiles_on_one_symmetric_scale(rng) -> None:
         assert_array_equal(tile[::-1], matrix)
 
 
-def test_outliers_do_not_wash_out_the_rest(rng) -> None:
+def test_outliers_do_not_wash_out_the_rest(rng):
     plain = rng.uniform(-1, 1, (4, 20, 20))
     broken = plain.copy()
     broken[1, 2, 3] = -100

@@ -20,7 +20,7 @@ def make_map(values: np.ndarray) -> GridMap:
     return GridMap(values, (X, Y), MASK)
 
 
-def test_map_has_x_to_the_right_and_y_upwards() -> None:
+def test_map_has_x_to_the_right_and_y_upwards():
     figure = draw_maps({"MSE": make_map(VALUES)}, label="MSE (1)")
 
     (axes,) = looks.get_image_axes(figure)
@@ -40,7 +40,7 @@ def test_map_has_x_to_the_right_and_y_upwards() -> None:
     assert looks.get_legend(figure) == ["held-out region"]
 
 
-def test_the_table_has_a_row_for_each_cell() -> None:
+def test_the_table_has_a_row_for_each_cell():
     table = tabulate_maps({"MSE": make_map(VALUES)})
 
     x = table["x"].astype(int)
@@ -50,7 +50,7 @@ def test_the_table_has_a_row_for_each_cell() -> None:
     assert_array_equal(table["held_out"], MASK[x, y])
 
 
-def test_a_factor_may_have_the_name_of_the_column() -> None:
+def test_a_factor_may_have_the_name_of_the_column():
     value = Factor("value", 5, 0.0, 4.0)
     grid_map = GridMap(VALUES, (value, Y))
 
@@ -59,7 +59,7 @@ def test_a_factor_may_have_the_name_of_the_column() -> None:
     assert_array_equal(table["number"], VALUES.ravel())
 
 
-def test_maps_share_one_scale_and_what_is_not_finite_is_gray() -> None:
+def test_maps_share_one_scale_and_what_is_not_finite_is_gray():
     broken = np.where(VALUES == 14, np.inf, VALUES)
     maps = {
         "first": make_map(VALUES),
@@ -94,7 +94,7 @@ def read_ticks(axis: Axis) -> dict[int, str]:
     return dict(zip(axis.get_ticklocs(), labels, strict=True))
 
 
-def test_axes_show_values_and_names() -> None:
+def test_axes_show_values_and_names():
     angle = Factor(
         "cut",
         12,
@@ -139,7 +139,7 @@ def test_axes_show_values_and_names() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_outlines_part_cells_from_their_neighbors(seed) -> None:
+def test_outlines_part_cells_from_their_neighbors(seed):
     rng = np.random.default_rng(seed)
     shape = rng.integers(1, 10, 2)
     mask = rng.random(shape) < rng.random()

@@ -59,14 +59,14 @@ def open_projector(log_dir: Path) -> Callable[..., bytes]:
     return fetch
 
 
-def test_a_folder_without_event_files_stays_empty(tmp_path) -> None:
+def test_a_folder_without_event_files_stays_empty(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_projector(tmp_path, STAGES, METADATA, IMAGES)
 
     assert not list(tmp_path.iterdir())
 
 
-def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path) -> None:
+def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path):
     folder = tmp_path / "run"
     EventFileWriter(str(folder)).close()
 
@@ -101,7 +101,7 @@ def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path) -> None:
         assert_allclose(tiles, expected, atol=0.5)
 
 
-def test_large_images_are_thinned() -> None:
+def test_large_images_are_thinned():
     images = np.full((900, 3, 280, 1), 2.0)  # 30 in a row have 8400 pixels
 
     sprite, size = make_sprite(images)

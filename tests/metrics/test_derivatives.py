@@ -41,7 +41,7 @@ def stepped(request, make_study) -> tuple[RunAnalysis, Callable]:
     return study, step
 
 
-def test_steps_are_differenced_and_marked(stepped, capsys) -> None:
+def test_steps_are_differenced_and_marked(stepped, capsys):
     """Exact derivatives are 0, which would be the worst factorization."""
     study, _ = stepped
 
@@ -66,9 +66,7 @@ def test_steps_are_differenced_and_marked(stepped, capsys) -> None:
         ([], 0),
     ],
 )
-def test_a_choice_of_derivatives_overrules_the_marks(
-    stepped, steps, slope
-) -> None:
+def test_a_choice_of_derivatives_overrules_the_marks(stepped, steps, slope):
     study, step = stepped
     points = tf.constant(study.splits.grid[:3])
     compute = jacobians.choose_jacobian(study.model, study.dataset, steps)
@@ -79,7 +77,7 @@ def test_a_choice_of_derivatives_overrules_the_marks(
     assert_allclose(by_stage["stage_1"], [expected] * 3)
 
 
-def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
+def test_units_that_are_off_at_few_points_are_not_differenced():
     flags = "--model=mlp --width=2 --depth=2 --seed=34 --grid_size=16"
     config = parse_config([*flags.split(), "--region=square:5-9"])
     dataset = make_dataset(config)
@@ -88,7 +86,7 @@ def test_units_that_are_off_at_few_points_are_not_differenced() -> None:
     assert not jacobians.find_nondifferentiable(model, dataset)
 
 
-def test_data_without_ordered_factors() -> None:
+def test_data_without_ordered_factors():
     classes = make_grid(4, 5).astype(int)
     images = np.eye(20).reshape(20, 4, 5)
     table = FactorTable(images, classes, kinds=["categorical"] * 2)
@@ -103,7 +101,7 @@ def test_data_without_ordered_factors() -> None:
     assert "no order" in section.introduction
 
 
-def test_many_ordered_factors_have_scores_and_no_geometry(rng) -> None:
+def test_many_ordered_factors_have_scores_and_no_geometry(rng):
     """Before, a pass through the model for each of 40 factors took minutes."""
     classes = rng.integers(0, 2, (60, 40))
     images = rng.random((60, 4, 4))
@@ -152,7 +150,7 @@ def study(make_study) -> RunAnalysis:
     )
 
 
-def test_interactions_of_known_stages(study) -> None:
+def test_interactions_of_known_stages(study):
     rows = tuning.measure_interaction(study)
 
     assert rows["code"]["mixed_share"] == 0
@@ -162,7 +160,7 @@ def test_interactions_of_known_stages(study) -> None:
     assert rows["image"]["mixed_share"] is None
 
 
-def test_the_report_of_known_stages(study) -> None:
+def test_the_report_of_known_stages(study):
     other = copy.copy(study)
     other.name = "other"
 
@@ -179,7 +177,7 @@ def test_the_report_of_known_stages(study) -> None:
 
 
 @pytest.mark.usefixtures("traced")
-def test_tracing_and_batches_change_nothing(study) -> None:
+def test_tracing_and_batches_change_nothing(study):
     points = interaction.choose_points(study.splits.grid, 20)
     space = study.dataset.space
     make_fn = interaction.make_interaction_fn
@@ -194,7 +192,7 @@ def test_tracing_and_batches_change_nothing(study) -> None:
         assert results[stage] == same
 
 
-def test_stages_without_second_derivatives(make_study, make_turned) -> None:
+def test_stages_without_second_derivatives(make_study, make_turned):
     for make in (make_study, make_turned):
         study = make("truth", stage_0=once)
         assert tuning.measure_interaction(study) == {}

@@ -27,7 +27,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_nearest_shape(case) -> None:
+def test_the_nearest_shape(case):
     image, shape = CASES[case]
 
     (nearest,) = find_nearest_shapes(image[None], POSITION, SIGMA)

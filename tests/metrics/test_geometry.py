@@ -42,7 +42,7 @@ def multiply(jacobians: np.ndarray) -> np.ndarray:
         (THREE, 2.5 / 3, 2 / 3),
     ],
 )
-def test_factorization(g, score, cosine_score) -> None:
+def test_factorization(g, score, cosine_score):
     factorization = geometry.compute_factorization(g)
     cosine = geometry.compute_cosine_factorization(g)
 
@@ -50,7 +50,7 @@ def test_factorization(g, score, cosine_score) -> None:
     assert cosine == approx([cosine_score], abs=1e-12)
 
 
-def test_one_factor_has_no_pair() -> None:
+def test_one_factor_has_no_pair():
     g = np.full((3, 1, 1), 2.0)
     is_ood = np.zeros(3, bool)
 
@@ -67,7 +67,7 @@ def test_one_factor_has_no_pair() -> None:
     assert summary | expected == summary
 
 
-def test_ratio_is_of_means() -> None:
+def test_ratio_is_of_means():
     g = np.concatenate([COLLINEAR, 9 * EQUAL, DEAD])
 
     # Published form: 1 - mean(1, 0, 0) / mean(2, 18, 0).
@@ -79,7 +79,7 @@ def test_ratio_is_of_means() -> None:
     assert geometry.compute_ratio_factorization(DEAD) == 0.5
 
 
-def test_the_worst_pair() -> None:
+def test_the_worst_pair():
     """The mean does not see that, of ten factors, two move the same unit."""
     g = np.eye(10)[None]
     g[:, 8:, 8:] = 1.0
@@ -92,7 +92,7 @@ def test_the_worst_pair() -> None:
 
 
 @pytest.mark.parametrize("units", [20, 2000])
-def test_chance_of_random_jacobians(units, rng) -> None:
+def test_chance_of_random_jacobians(units, rng):
     jacobians = rng.normal(size=(400, units, 2))
 
     scores = geometry.compute_cosine_factorization(multiply(jacobians))
@@ -101,7 +101,7 @@ def test_chance_of_random_jacobians(units, rng) -> None:
     assert scores.mean() == approx(chance, abs=0.02)
 
 
-def test_log_volume_equals_log_of_singular_values(rng) -> None:
+def test_log_volume_equals_log_of_singular_values(rng):
     jacobians = rng.normal(size=(50, 20, 3))
 
     log_volume = geometry.compute_log_volume(multiply(jacobians))
@@ -120,11 +120,11 @@ def test_log_volume_equals_log_of_singular_values(rng) -> None:
     ],
     ids=["dead", "half dead", "small"],
 )
-def test_log_volume_of_small_metrics(g, expected) -> None:
+def test_log_volume_of_small_metrics(g, expected):
     assert geometry.compute_log_volume(g) == approx([expected])
 
 
-def test_fading_does_not_change_the_volume_per_contrast() -> None:
+def test_fading_does_not_change_the_volume_per_contrast():
     """A perfect bump at contrast .2 does not warp, whatever the biases."""
     grid = make_grid(7, 7) + 5
     bumps = make_bumps(grid, 17).reshape(49, 289)
@@ -154,7 +154,7 @@ def test_fading_does_not_change_the_volume_per_contrast() -> None:
     assert_allclose(dead, 0.7 - 2 * LOG_FLOOR)
 
 
-def test_summary_keeps_id_and_ood_apart() -> None:
+def test_summary_keeps_id_and_ood_apart():
     g = np.concatenate([ORTHOGONAL, COLLINEAR, DEAD, ORTHOGONAL])
     is_ood = np.arange(4) == 3
 
@@ -181,7 +181,7 @@ def test_summary_keeps_id_and_ood_apart() -> None:
         [4.0, 9.0, 1.0],
     ],
 )
-def test_a_diverged_model_is_null_not_perfect(bad, diagonal) -> None:
+def test_a_diverged_model_is_null_not_perfect(bad, diagonal):
     metric = np.diag(diagonal)
     g = np.stack([metric, metric])
     g[0, 0, 1] = bad
@@ -201,7 +201,7 @@ def test_a_diverged_model_is_null_not_perfect(bad, diagonal) -> None:
         (0, 2),
     ],
 )
-def test_metrics_of_maps_are_of_their_gradient(axes) -> None:
+def test_metrics_of_maps_are_of_their_gradient(axes):
     shape = (3, 2, 4)
     values = make_noise(24, 600)
 

@@ -83,7 +83,7 @@ SADDLE = -1 / (1 + SQUARES) ** 2
         (cylinder, 0),
     ],
 )
-def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
+def test_curvature_of_known_surfaces(surface, curvature, ranges):
     def stand_still(f: tf.Tensor) -> tf.Tensor:
         """The surface, where x moves nothing up to 0.7."""
         return surface(tf.maximum(f, [0.7, 0.0]))
@@ -108,7 +108,7 @@ def test_curvature_of_known_surfaces(surface, curvature, ranges) -> None:
         lambda f: f * [1.0, 0.0],
     ],
 )
-def test_a_line_has_no_curvature(line) -> None:
+def test_a_line_has_no_curvature(line):
     jet = measure(line)
 
     assert np.isnan(jet.curvature()).all()
@@ -117,7 +117,7 @@ def test_a_line_has_no_curvature(line) -> None:
     assert summary["mixed_share"] == 0  # linear
 
 
-def test_one_factor_has_no_interaction() -> None:
+def test_one_factor_has_no_interaction():
     points = POINTS[:, :1]
     summary = measure(tf.sin, points).summarize()
     assert set(summary.values()) == {0}
@@ -134,7 +134,7 @@ def make_mlp(units: int = 30) -> keras.Model:
     )
 
 
-def test_products_equal_the_slow_definition() -> None:
+def test_products_equal_the_slow_definition():
     model = make_mlp(5)
     factors = tf.constant(THREE, tf.float32)
     with tf.GradientTape() as outer:
@@ -191,7 +191,7 @@ def multiply(f: tf.Tensor) -> tf.Tensor:
         (multiply, 14 / (14 + SLOPES)),
     ],
 )
-def test_mixed_share(stage_fn, expected) -> None:
+def test_mixed_share(stage_fn, expected):
     share = measure(stage_fn, THREE).mixed_share()
     assert share == approx(expected, abs=1e-6)
 
@@ -206,7 +206,7 @@ def test_mixed_share(stage_fn, expected) -> None:
         ([1], [0], 0, 1),  # dead in one factor: the worst
     ],
 )
-def test_contrast(of_x, of_y, contrast, relative) -> None:
+def test_contrast(of_x, of_y, contrast, relative):
     weights = np.float32([of_x, of_y])
 
     jet = measure(lambda f: f @ weights)
@@ -217,7 +217,7 @@ def test_contrast(of_x, of_y, contrast, relative) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_diverged_stage_has_no_numbers(bad) -> None:
+def test_a_diverged_stage_has_no_numbers(bad):
     jet = measure(lambda f: bad * f**2)
     summary = jet.summarize()
     assert set(summary.values()) == {None}

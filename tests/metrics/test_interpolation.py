@@ -53,7 +53,7 @@ def compute_radial(steps: Array) -> float:
         ("radial", compute_radial),
     ],
 )
-def test_kernels_equal_double_loops(kernel, define) -> None:
+def test_kernels_equal_double_loops(kernel, define):
     scales = np.array([0.5, 2.0])
     rows = GRID[::7]
     columns = GRID[::5]
@@ -66,7 +66,7 @@ def test_kernels_equal_double_loops(kernel, define) -> None:
 
 
 @pytest.mark.parametrize("pixels", [3, 400])
-def test_leave_one_out_equals_refits(pixels, monkeypatch) -> None:
+def test_leave_one_out_equals_refits(pixels, monkeypatch):
     ridge = 0.3
     monkeypatch.setattr(interpolation, "SCALES", (2.0,))
     monkeypatch.setattr(interpolation, "RIDGES", (ridge,))
@@ -93,7 +93,7 @@ def test_leave_one_out_equals_refits(pixels, monkeypatch) -> None:
     assert estimate.r2_ood is None
 
 
-def test_a_planted_additive_function_is_recovered() -> None:
+def test_a_planted_additive_function_is_recovered():
     """Arbitrary functions of x plus arbitrary functions of y."""
     of_x, of_y = make_noise(2, SIZE, 8, seed=6)
     x, y = GRID.astype(int).T
@@ -107,7 +107,7 @@ def test_a_planted_additive_function_is_recovered() -> None:
         assert fits[kernel].r2_ood < 0.7
 
 
-def test_ood_outputs_and_units_change_nothing_but_the_score() -> None:
+def test_ood_outputs_and_units_change_nothing_but_the_score():
     outputs = BUMPS.copy()
     outputs[IS_OOD] = make_noise(9, SIZE, SIZE)
     factors = GRID * [0.25, 90] + [-1, 30]
@@ -133,7 +133,7 @@ def test_ood_outputs_and_units_change_nothing_but_the_score() -> None:
     ],
     ids=["black", "gray", "broken", "one ID point"],
 )
-def test_nothing_to_explain_gives_none(outputs, is_ood) -> None:
+def test_nothing_to_explain_gives_none(outputs, is_ood):
     fits = fit(outputs, is_ood=is_ood)
     for estimate in fits.values():
         assert estimate.r2_id is None
@@ -152,7 +152,7 @@ def truth(rng) -> Array:
 
 
 @pytest.mark.parametrize("cycle", [0, 8])
-def test_edges_of_a_gap(cycle) -> None:
+def test_edges_of_a_gap(cycle):
     rows, edges, fractions = find_edges(GAP, cycle=cycle)
 
     assert_array_equal(rows, [2, 3, 4])
@@ -160,7 +160,7 @@ def test_edges_of_a_gap(cycle) -> None:
     assert_allclose(fractions, FRACTIONS)
 
 
-def test_edges_of_a_gap_across_the_end() -> None:
+def test_edges_of_a_gap_across_the_end():
     gap = np.roll(GAP, 4)
 
     rows, edges, fractions = find_edges(gap, cycle=8)
@@ -180,7 +180,7 @@ def test_edges_of_a_gap_across_the_end() -> None:
         ([0, 0, 0], -6.0),  # of the first one
     ],
 )
-def test_weights_tell_a_blend_from_copies(truth, weights, expected) -> None:
+def test_weights_tell_a_blend_from_copies(truth, weights, expected):
     """R^2 on the edges is 1 for all of them."""
     outputs = truth.copy()
     first = truth[1]
@@ -199,13 +199,13 @@ def test_weights_tell_a_blend_from_copies(truth, weights, expected) -> None:
     assert summary["weight_r2"] == approx(expected)
 
 
-def test_planted_interpolator(truth) -> None:
+def test_planted_interpolator(truth):
     outputs = interpolate_edges(truth, GAP)
     scores = compute_interpolation(outputs, truth, GAP)
     assert_allclose(scores.linear_r2, 1)
 
 
-def test_no_interpolation(truth) -> None:
+def test_no_interpolation(truth):
     """Of blank outputs, and of a curve without a gap."""
     nothing = np.zeros(8, bool)
 

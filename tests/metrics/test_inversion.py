@@ -50,7 +50,7 @@ TABLE = tfcomp.FactorTable(
 class Bumps(keras.layers.Layer):
     """Draws bumps, displaced; at held-out places it may do something else."""
 
-    def __init__(self, displaced=0.0, habit="", **options) -> None:
+    def __init__(self, displaced=0.0, habit="", **options):
         super().__init__(**options)
         self.displaced = displaced
         self.habit = habit
@@ -73,7 +73,7 @@ class Bumps(keras.layers.Layer):
 class Zeros(tfcomp.Reader):
     """Reads the first value of all factors."""
 
-    def __init__(self, table: tfcomp.FactorTable) -> None:
+    def __init__(self, table: tfcomp.FactorTable):
         image = keras.Input(table.image_shape)
         network = keras.Model(image, image)
         super().__init__(network, table.space)
@@ -109,7 +109,7 @@ def select(table: pd.DataFrame, source: str = "model") -> pd.DataFrame:
     return rows.xs("any", level="level")
 
 
-def test_rivals_of_a_function() -> None:
+def test_rivals_of_a_function():
     """It has no derivatives: the grid alone is searched."""
     table = invert(TABLE.draw)
 
@@ -144,7 +144,7 @@ def test_rivals_of_a_function() -> None:
         (0.7, 0),
     ],
 )
-def test_positions_between_those_of_the_grid(displaced, is_found) -> None:
+def test_positions_between_those_of_the_grid(displaced, is_found):
     """The decoder draws x - d at x, so that an image of x is found at x + d."""
     table = invert(make_decoder(displaced=displaced))
 
@@ -160,7 +160,7 @@ def test_positions_between_those_of_the_grid(displaced, is_found) -> None:
     assert error["y"] == approx(0, abs=0.01)
 
 
-def test_a_saved_model_has_the_same_answers(tmp_path) -> None:
+def test_a_saved_model_has_the_same_answers(tmp_path):
     folder = tmp_path / "saved"
     decoder = make_decoder(displaced=0.3)
     decoder.export(folder, verbose=False)
@@ -172,7 +172,7 @@ def test_a_saved_model_has_the_same_answers(tmp_path) -> None:
     assert (rows["found"] == 1).all()
 
 
-def test_condition_by_differences() -> None:
+def test_condition_by_differences():
     table = invert(make_decoder())
 
     step = 1e-3
@@ -188,7 +188,7 @@ def test_condition_by_differences() -> None:
     assert condition["ood", "all"] == approx(expected, rel=0.01)
 
 
-def test_blanks_are_not_found() -> None:
+def test_blanks_are_not_found():
     table = invert(make_decoder(habit="blank"))
 
     chance = 1 / IS_OOD.sum()
@@ -199,7 +199,7 @@ def test_blanks_are_not_found() -> None:
     assert (true_found == 1).all()
 
 
-def test_factors_exchanged_outside_of_training() -> None:
+def test_factors_exchanged_outside_of_training():
     table = invert(make_decoder(habit="exchange"))
 
     x, y = GRID[IS_OOD].T
@@ -210,7 +210,7 @@ def test_factors_exchanged_outside_of_training() -> None:
 
 
 @pytest.mark.parametrize("num_bumps", [0, 3])
-def test_the_nearest_training_image_was_in_training(num_bumps) -> None:
+def test_the_nearest_training_image_was_in_training(num_bumps):
     """Stripes lack x or y, so that bumps alone are images of the grid."""
     flags = "--dataset=stripes --region=corner:5 --grid_size=8"
     config = parse_config([*flags.split(), f"--num_bumps={num_bumps}"])
@@ -259,7 +259,7 @@ RING = tfcomp.FactorTable(
 class Ring(keras.layers.Layer):
     """Draws bumps around a ring, displaced by degrees."""
 
-    def __init__(self, displaced: float, **options) -> None:
+    def __init__(self, displaced: float, **options):
         super().__init__(**options)
         self.displaced = displaced
 
@@ -276,7 +276,7 @@ class Ring(keras.layers.Layer):
         (18, 0),
     ],
 )
-def test_a_period_is_crossed(degrees, is_found) -> None:
+def test_a_period_is_crossed(degrees, is_found):
     factors = keras.Input((2,))
     images = Ring(degrees)(factors)
     model = keras.Model(factors, images)
@@ -292,7 +292,7 @@ def test_a_period_is_crossed(degrees, is_found) -> None:
         assert rows["found"]["kind"] == 1
 
 
-def test_steps_by_their_definition() -> None:
+def test_steps_by_their_definition():
     points = np.array(
         [
             [0, 350],
@@ -320,7 +320,7 @@ def test_steps_by_their_definition() -> None:
     )
 
 
-def test_steps_of_uneven_values() -> None:
+def test_steps_of_uneven_values():
     factor = Factor("x", 4, 1.0, 8.0, levels=(1.0, 2.0, 4.0, 8.0))
     points = np.array([1, 3, 8])
     truth = np.array([2, 4, 2])
@@ -330,7 +330,7 @@ def test_steps_of_uneven_values() -> None:
     assert_allclose(steps[:, 0], [1, 0.5, 2])
 
 
-def test_another_class_is_not_near() -> None:
+def test_another_class_is_not_near():
     def exchange(factors: Array) -> Array:
         exchanged = abs([1, 0] - factors)
         return RING.draw(exchanged)
@@ -345,7 +345,7 @@ def test_another_class_is_not_near() -> None:
     assert (angles["found"] == 1).all()
 
 
-def test_several_images_of_a_combination() -> None:
+def test_several_images_of_a_combination():
     """Single images are looked for among outputs, not their means."""
     flipped = TABLE.images[:, ::-1]
     images = np.concatenate([TABLE.images, flipped])
@@ -360,7 +360,7 @@ def test_several_images_of_a_combination() -> None:
 
 
 @pytest.mark.usefixtures("traced")
-def test_a_reader_of_id_images_has_not_seen_the_others() -> None:
+def test_a_reader_of_id_images_has_not_seen_the_others():
     result = tfcomp.evaluate(TABLE.draw, TABLE, "x:8-9")
 
     table = index(result.invert())
@@ -370,7 +370,7 @@ def test_a_reader_of_id_images_has_not_seen_the_others() -> None:
     assert reader["found"]["ood", "x"] == 0
 
 
-def test_the_section_and_its_files(monkeypatch, tmp_path) -> None:
+def test_the_section_and_its_files(monkeypatch, tmp_path):
     reader = Zeros(TABLE)
     monkeypatch.setattr(inversion_section, "train_id_reader", lambda _: reader)
     model = make_decoder(habit="blank")
@@ -389,7 +389,7 @@ def test_the_section_and_its_files(monkeypatch, tmp_path) -> None:
     assert (tmp_path / f"{error.name}.csv").exists()
 
 
-def test_embeddings_have_no_images(rng) -> None:
+def test_embeddings_have_no_images(rng):
     embeddings = rng.random((100, 5))
     table = tfcomp.FactorTable(None, GRID.astype(int))
     result = tfcomp.evaluate_embeddings(embeddings, table, "")

@@ -62,7 +62,7 @@ def square(factors: tf.Tensor) -> Stages:
 
 
 @pytest.mark.parametrize("name", ["conv", "mlp"])
-def test_equals_batch_jacobian(name, request) -> None:
+def test_equals_batch_jacobian(name, request):
     """The definition takes one backward pass per unit."""
     model = request.getfixturevalue(name)
     factors = make_factors(5, model.input_shape[1])
@@ -81,7 +81,7 @@ def test_equals_batch_jacobian(name, request) -> None:
         assert_allclose(alone[stage], expected[3:4], atol=1e-6)
 
 
-def test_dynamic_batch_keeps_units_static(conv) -> None:
+def test_dynamic_batch_keeps_units_static(conv):
     compute = tf.function(
         lambda f: compute_stage_jacobians(conv, f),
         input_signature=[tf.TensorSpec([None, 2], tf.float32)],
@@ -96,7 +96,7 @@ def test_dynamic_batch_keeps_units_static(conv) -> None:
     assert_allclose(jacobians["image"], expected["image"], atol=1e-6)
 
 
-def test_odd_stages() -> None:
+def test_odd_stages():
     """Constant, shared, the factors themselves, and one value a row."""
 
     def stage_fn(f: tf.Tensor) -> Stages:
@@ -126,7 +126,7 @@ def test_odd_stages() -> None:
         assert_allclose(jacobians[stage], jacobian, atol=1e-6)
 
 
-def test_a_model_of_a_constant() -> None:
+def test_a_model_of_a_constant():
     def stage_fn(f: tf.Tensor) -> Stages:
         return {"h": tf.ones([3, 5])}
 
@@ -144,7 +144,7 @@ def test_a_model_of_a_constant() -> None:
         ([7.0], [0.0]),  # no neighbor
     ],
 )
-def test_differences_are_one_sided_at_the_border(values, slopes) -> None:
+def test_differences_are_one_sided_at_the_border(values, slopes):
     levels = np.float32(values)
     factors = tf.constant(levels[:, None])
 
@@ -153,7 +153,7 @@ def test_differences_are_one_sided_at_the_border(values, slopes) -> None:
     assert_allclose(jacobians["h"][:, 0, 0], slopes, rtol=1e-4)
 
 
-def test_differences_are_those_of_each_factor() -> None:
+def test_differences_are_those_of_each_factor():
     factors = tf.constant([[1.0, 0.5]])
     levels = [np.array([0, 1]), np.array([0, 0.5, 1])]
 
@@ -162,7 +162,7 @@ def test_differences_are_those_of_each_factor() -> None:
     assert_allclose(jacobians["h"][0], np.diag([1, 1]), atol=1e-5)
 
 
-def test_metrics_resolve_what_float32_products_lose() -> None:
+def test_metrics_resolve_what_float32_products_lose():
     weights = tf.constant([[1.0, 0.0], [1.0, 1e-5]])
 
     def stage_fn(f: tf.Tensor) -> Stages:
@@ -175,7 +175,7 @@ def test_metrics_resolve_what_float32_products_lose() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 9])
-def test_batches_trace_once_and_lose_nothing(count) -> None:
+def test_batches_trace_once_and_lose_nothing(count):
     traces = []
     factors = make_factors(count)
 
@@ -202,7 +202,7 @@ def test_batches_trace_once_and_lose_nothing(count) -> None:
 )
 def test_one_call_takes_what_memory_allows(
     gpus, gigabytes, units, batch_size, monkeypatch
-) -> None:
+):
     """A small network and the donut, on a CPU and on two GPUs."""
     memory = gigabytes << 30
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)

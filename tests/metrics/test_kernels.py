@@ -35,7 +35,7 @@ GRAMS = {
 
 
 @pytest.mark.parametrize("compute", GRAMS)
-def test_grams_equal_double_loops(compute) -> None:
+def test_grams_equal_double_loops(compute):
     outputs = OUTPUTS.copy()
 
     gram = compute(outputs)
@@ -46,7 +46,7 @@ def test_grams_equal_double_loops(compute) -> None:
     assert_array_equal(outputs, OUTPUTS)
 
 
-def test_distances_resolve_close_outputs_on_a_white_background() -> None:
+def test_distances_resolve_close_outputs_on_a_white_background():
     bright = np.zeros((2, 28, 28))
     bright[1, 4, 4] = 1e-5
 
@@ -60,7 +60,7 @@ def test_distances_resolve_close_outputs_on_a_white_background() -> None:
     "compute",
     [kernels.compute_cosine_gram, kernels.compute_overlap_gram],
 )
-def test_blank_outputs_resemble_nothing(compute) -> None:
+def test_blank_outputs_resemble_nothing(compute):
     outputs = OUTPUTS.copy()
     outputs[2] = 0
 
@@ -73,7 +73,7 @@ def test_blank_outputs_resemble_nothing(compute) -> None:
 
 @BROKEN
 @pytest.mark.parametrize("compute", GRAMS)
-def test_broken_outputs_are_nan_and_spoil_no_other(compute, value) -> None:
+def test_broken_outputs_are_nan_and_spoil_no_other(compute, value):
     outputs = OUTPUTS.copy()
     outputs[-1, 0, 0] = value
 
@@ -92,7 +92,7 @@ def test_broken_outputs_are_nan_and_spoil_no_other(compute, value) -> None:
         (6,),
     ],
 )
-def test_ideal_kernels_equal_double_loops(sizes) -> None:
+def test_ideal_kernels_equal_double_loops(sizes):
     grid = make_grid(*sizes)
     agrees = grid[:, None] == grid  # [n, n, F]
     expected = {
@@ -105,7 +105,7 @@ def test_ideal_kernels_equal_double_loops(sizes) -> None:
         assert_allclose(kernel, values)
 
 
-def test_true_bumps_resemble_both_ideal_kernels() -> None:
+def test_true_bumps_resemble_both_ideal_kernels():
     """Published settings: cosines, centered, over OOD points only."""
     grid = make_grid(28, 28)
     is_ood = hold_out(grid, 6, 22)
@@ -126,7 +126,7 @@ def test_true_bumps_resemble_both_ideal_kernels() -> None:
 
 
 @pytest.mark.parametrize("scale", [1.0, -1e-9, 1e9])
-def test_alignment_equals_its_definition(scale) -> None:
+def test_alignment_equals_its_definition(scale):
     first, second = make_noise(2, 7, 7)
 
     alignment = kernels.compute_alignment(scale * first, second)
@@ -139,7 +139,7 @@ def test_alignment_equals_its_definition(scale) -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
-def test_degenerate_kernels_agree_with_nothing(value) -> None:
+def test_degenerate_kernels_agree_with_nothing(value):
     kernel = kernels.make_factorized_kernel(SMALL)
     constant = np.full((42, 42), value)
     rounding = 1e-7 * make_noise(42, 42)
@@ -155,7 +155,7 @@ def test_degenerate_kernels_agree_with_nothing(value) -> None:
     "summarize",
     [kernels.summarize_alignment, kernels.summarize_best_alignment],
 )
-def test_values_that_are_not_finite_and_no_points_give_none(summarize) -> None:
+def test_values_that_are_not_finite_and_no_points_give_none(summarize):
     gram = kernels.make_factorized_kernel(SMALL)
     gram[0, 0] = np.nan
     alignment = kernels.compute_alignment(gram, gram)
@@ -194,7 +194,7 @@ def compute_hsic(first: Array, second: Array) -> float:
     return total / (n * (n - 3))
 
 
-def test_values_equal_independent_definitions() -> None:
+def test_values_equal_independent_definitions():
     x = make_noise(40, 7)
     noise = make_noise(40, 5, seed=2)
     signal = x @ make_noise(7, 5, seed=1)
@@ -225,7 +225,7 @@ def test_values_equal_independent_definitions() -> None:
 
 
 @pytest.mark.parametrize("units", [5, 500])
-def test_random_features_are_not_alike(units) -> None:
+def test_random_features_are_not_alike(units):
     cka = []
     for features in make_noise(20, 2, 40, units):
         first, second = map(make_shape, features)
@@ -249,7 +249,7 @@ def test_random_features_are_not_alike(units) -> None:
         np.eye(3),
     ],
 )
-def test_what_has_no_shape_has_no_similarity(gram) -> None:
+def test_what_has_no_shape_has_no_similarity(gram):
     shape = kernels.make_shape(gram)
     features = make_noise(len(gram), 4)
     other = make_shape(features)

@@ -76,7 +76,7 @@ def turning(make_turned) -> RunAnalysis:
     )
 
 
-def test_border_of_fading_images(make_study, true_study) -> None:
+def test_border_of_fading_images(make_study, true_study):
     study = make_study("fading")
 
     fading = references.measure_border(study)
@@ -100,7 +100,7 @@ def test_border_of_fading_images(make_study, true_study) -> None:
     np.testing.assert_array_equal(few.superposition.distance, expected)
 
 
-def test_spread_of_log_volumes(true_study) -> None:
+def test_spread_of_log_volumes(true_study):
     x = true_study.splits.grid[:, 0]
     is_ood = true_study.splits.is_ood
     is_id = ~is_ood
@@ -133,7 +133,7 @@ def test_spread_of_log_volumes(true_study) -> None:
     assert dying["floor_fraction_id"] == 0
 
 
-def test_the_published_factorization(make_study) -> None:
+def test_the_published_factorization(make_study):
     """By differences per step, which for a linear stage are exact."""
     weights = [[3.0, 4.0], [0.0, 5.0]]
     study = make_study("truth", stage_0=lambda f: f @ weights)
@@ -152,7 +152,7 @@ def test_the_published_factorization(make_study) -> None:
     json.dumps(metrics, allow_nan=False)
 
 
-def test_factors_in_other_units(make_study) -> None:
+def test_factors_in_other_units(make_study):
     """Equation 7 of a stage with one factor counted in hundredths."""
 
     def merge(f):
@@ -169,7 +169,7 @@ def test_factors_in_other_units(make_study) -> None:
     assert rows["image"]["chance_factorization"] > 0.9
 
 
-def test_interpolation_of_edges(make_turned, turning) -> None:
+def test_interpolation_of_edges(make_turned, turning):
     blend = make_turned("interpolated")
     negative = make_turned(lambda dataset: -render_truth(dataset))
 
@@ -190,13 +190,13 @@ def test_interpolation_of_edges(make_turned, turning) -> None:
     assert lowest < below["edge_linear_r2"] < 0
 
 
-def test_jump_in_the_gap(turning) -> None:
+def test_jump_in_the_gap(turning):
     rows = manifolds.measure_gap(turning)
     assert rows["stage_0"]["gap_max_speed"] == approx(1, abs=1e-2)
     assert rows["stage_1"]["gap_max_speed"] > 5
 
 
-def test_metrics_without_a_meaning_are_absent(make_study, turning) -> None:
+def test_metrics_without_a_meaning_are_absent(make_study, turning):
     of_one_factor = compute_metrics(turning)
     without_region = compute_metrics(make_study("truth", "--region=none"))
 
@@ -208,7 +208,7 @@ def test_metrics_without_a_meaning_are_absent(make_study, turning) -> None:
     assert without_region["log_volume_sd"] != [None]
 
 
-def test_a_diverged_model_gives_null(make_study) -> None:
+def test_a_diverged_model_gives_null(make_study):
     def diverge(dataset) -> np.ndarray:
         return np.nan * render_truth(dataset)
 
@@ -233,7 +233,7 @@ def test_a_diverged_model_gives_null(make_study) -> None:
     json.dumps(metrics, allow_nan=False)
 
 
-def test_blank_outputs(make_study) -> None:
+def test_blank_outputs(make_study):
     metrics = compute_metrics(make_study("blank"))
     expected = {
         "sharing_near_r2_centered": None,

@@ -41,7 +41,7 @@ def embed(points: np.ndarray, units: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("units", [2, 5, 40, 500])
-def test_components_equal_those_of_another_library(units, rng) -> None:
+def test_components_equal_those_of_another_library(units, rng):
     spread = rng.uniform(0.1, 2, size=units)
     activations = np.float32(spread * make_noise(40, units))
     variance = activations.var(axis=0)
@@ -66,7 +66,7 @@ def test_components_equal_those_of_another_library(units, rng) -> None:
 
 
 @pytest.mark.parametrize("periodic", [False, True])
-def test_speed_and_turning_equal_loops(periodic) -> None:
+def test_speed_and_turning_equal_loops(periodic):
     points = make_noise(9, 6)
 
     images = points.reshape(9, 2, 3)
@@ -85,7 +85,7 @@ def test_speed_and_turning_equal_loops(periodic) -> None:
         assert_allclose(angle[i], turning)
 
 
-def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
+def test_a_curve_that_ignores_the_gap_has_ratios_of_one():
     curve = embed(CIRCLE, 30)
 
     ratios = manifolds.compute_gap_statistics(curve, IN_GAP, periodic=True)
@@ -96,7 +96,7 @@ def test_a_curve_that_ignores_the_gap_has_ratios_of_one() -> None:
 
 
 @pytest.mark.parametrize("border", [29, 41])
-def test_one_jump_shows_in_the_maximum(border) -> None:
+def test_one_jump_shows_in_the_maximum(border):
     """Into a third dimension, at a border: the median does not see it."""
     points = np.column_stack([CIRCLE, PLACES > border])
 
@@ -123,7 +123,7 @@ ROUNDING = 1 + 1e-7 * make_noise(NUM_POINTS, 40)
     ],
     ids=["black", "dead", "diverged", "rounding", "no gap", "all gap"],
 )
-def test_there_is_no_ratio(activations, is_gap) -> None:
+def test_there_is_no_ratio(activations, is_gap):
     stage = activations.astype(np.float32)
     ratios = manifolds.compute_gap_statistics(stage, is_gap)
     assert ratios == dict.fromkeys(NAMES)
@@ -131,7 +131,7 @@ def test_there_is_no_ratio(activations, is_gap) -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("units", [3, 100])
-def test_dead_stage_has_no_components_and_is_not_embedded(units) -> None:
+def test_dead_stage_has_no_components_and_is_not_embedded(units):
     constant = np.full((20, units), 0.3, np.float32)
 
     dead = compute_pca(constant)
@@ -143,7 +143,7 @@ def test_dead_stage_has_no_components_and_is_not_embedded(units) -> None:
     assert np.isnan(embedded).all()
 
 
-def test_umap_takes_five_points() -> None:
+def test_umap_takes_five_points():
     few = compute_pca(np.eye(4))
     with pytest.raises(ValueError, match="5 points"):
         manifolds.compute_umaps({"few": few})
@@ -154,7 +154,7 @@ def test_umap_takes_five_points() -> None:
 @pytest.mark.parametrize("without_compiler", ["1", ""])
 def test_umap_keeps_neighbors_and_is_reproducible(
     without_compiler, monkeypatch
-) -> None:
+):
     """Its compiler takes half a minute, its Python code some seconds."""
     if not manifolds.has_umap():
         pytest.skip("umap-learn is not installed")
@@ -196,7 +196,7 @@ class UMAP:
 )
 def test_one_process_serves_all_and_ends_with_one_line(
     source, first, error, tmp_path, monkeypatch
-) -> None:
+):
     (tmp_path / "umap.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     points = np.full((5, 4), first, np.float32)

@@ -108,7 +108,7 @@ def count_doubles(images: Array) -> float:
         (plant_blurred_means, 0.93),
     ],
 )
-def test_superposers_are_recognized(plant, expected) -> None:
+def test_superposers_are_recognized(plant, expected):
     outputs = plant()
 
     numbers = share(outputs)
@@ -121,13 +121,13 @@ def test_superposers_are_recognized(plant, expected) -> None:
 
 
 @pytest.mark.parametrize("plant", [plant_random_memories, plant_noise])
-def test_other_outputs_are_no_superpositions(plant) -> None:
+def test_other_outputs_are_no_superpositions(plant):
     numbers = share(plant())
     assert numbers["sharing_far_r2_centered"] < 0.25
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.0])
-def test_composers_are_no_superposers(sigma) -> None:
+def test_composers_are_no_superposers(sigma):
     outputs = planted.make_bumps(GRID, SIZE, sigma)
 
     numbers = share(outputs)
@@ -136,7 +136,7 @@ def test_composers_are_no_superposers(sigma) -> None:
     assert count_doubles(outputs) == 0
 
 
-def test_a_copy_of_one_memory_shares_one_factor() -> None:
+def test_a_copy_of_one_memory_shares_one_factor():
     numbers = share(plant_nearest_memory())
     assert numbers["sharing_far_r2_centered"] == approx(1)
     assert numbers["single_far_r2_centered"] == approx(1)
@@ -158,7 +158,7 @@ def share(outputs: Array) -> dict:
         (plant_noise, -0.8, -0.4),
     ],
 )
-def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
+def test_sums_of_stripes_have_an_additive_kernel(plant, low, high):
     gram = kernels.compute_cosine_gram(plant())
 
     numbers = kernels.summarize_best_alignment(gram, GRID, IS_OOD)
@@ -169,7 +169,7 @@ def test_sums_of_stripes_have_an_additive_kernel(plant, low, high) -> None:
 
 
 @pytest.mark.parametrize("sigma", [1.0, 3.0])
-def test_composers_have_a_radial_kernel(sigma) -> None:
+def test_composers_have_a_radial_kernel(sigma):
     outputs = planted.make_bumps(GRID, SIZE, sigma)
     gram = kernels.compute_cosine_gram(outputs)
 
@@ -197,7 +197,7 @@ def share_small(outputs: Array) -> dict[str, Array]:
     )
 
 
-def test_scores_equal_their_definition(rng) -> None:
+def test_scores_equal_their_definition(rng):
     outputs = SMALL_BUMPS + 0.1 * rng.random((196, 14, 14))
     row = 8  # x = 5, y = 6
 
@@ -227,7 +227,7 @@ def test_scores_equal_their_definition(rng) -> None:
     assert r2["single"][row] == approx(of_one)
 
 
-def test_what_has_no_score() -> None:
+def test_what_has_no_score():
     outputs = SMALL_BUMPS.copy()
     rows = np.flatnonzero(SMALL_OOD)
     blank, even, broken = rows[:3]
@@ -249,7 +249,7 @@ def test_what_has_no_score() -> None:
     assert 0 < numbers["sharing_near_r2_centered"] < 1
 
 
-def test_small_grids_have_no_rival() -> None:
+def test_small_grids_have_no_rival():
     """Of 6 x 6 points, none is clear of the middle in both factors."""
     grid = planted.make_grid(6, 6)
     space = planted.make_space(6, 6)
@@ -262,7 +262,7 @@ def test_small_grids_have_no_rival() -> None:
     assert np.isfinite(r2["sharing"]).all()
 
 
-def test_a_free_constant_explains_no_bump() -> None:
+def test_a_free_constant_explains_no_bump():
     points = SMALL_GRID[SMALL_OOD]
     inner = planted.hold_out(points, 6, 7)
     even = SMALL_BUMPS.copy()

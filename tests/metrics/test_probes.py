@@ -41,7 +41,7 @@ def make_linear(units: int) -> Array:
 
 @pytest.mark.parametrize("units", [3, 100, 160, 161, 500])
 @pytest.mark.parametrize("noise", [0.0, 20.0])
-def test_scores_are_those_of_separate_fits(units, noise) -> None:
+def test_scores_are_those_of_separate_fits(units, noise):
     """By scikit-learn, with a decomposition for every fold."""
     signal = np.tanh(make_linear(units) / 9)
     activations = signal + noise * make_noise(NUM_TARGETS, units)
@@ -67,7 +67,7 @@ def test_scores_are_those_of_separate_fits(units, noise) -> None:
     assert scores == approx(expected, abs=1e-6)
 
 
-def test_units_of_factors_change_nothing() -> None:
+def test_units_of_factors_change_nothing():
     """Though one penalty serves all factors."""
     spread = 20 * (1 + TARGETS[:, :1])
     noise = spread * make_noise(NUM_TARGETS, 100)
@@ -82,14 +82,14 @@ def test_units_of_factors_change_nothing() -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 @pytest.mark.parametrize("units", [5, 500])
-def test_constant_features_score_nothing(units, value) -> None:
+def test_constant_features_score_nothing(units, value):
     constant = np.full((NUM_TARGETS, units), value, np.float32)
     scores = probe(constant)
     assert -0.1 < scores["probe_r2_id"] <= 0
     assert scores["probe_r2_ood"] <= 0
 
 
-def test_what_has_no_score_and_what_is_left_out() -> None:
+def test_what_has_no_score_and_what_is_left_out():
     features = make_linear(20)
     broken = features.copy()
     broken[3, 4] = np.nan
@@ -107,7 +107,7 @@ def test_what_has_no_score_and_what_is_left_out() -> None:
     assert probe(broken) == NO_SCORES
 
 
-def test_means_that_rounding_has_left() -> None:
+def test_means_that_rounding_has_left():
     """Few units that explain everything, in a Gram matrix of float32."""
     targets = make_noise(60, 2)
     noise = 1e-4 * make_noise(60, 70, seed=1)
@@ -135,7 +135,7 @@ def participate(stage: Array, points: Array) -> float | None:
 
 @pytest.mark.parametrize("points", [ALL_POINTS, EVERY_THIRD, ~EVERY_THIRD])
 @pytest.mark.parametrize("units", [10, 30, 200])
-def test_participation_equals_the_definition(units, points, rng) -> None:
+def test_participation_equals_the_definition(units, points, rng):
     scales = rng.uniform(size=units)
     stage = scales * make_noise(NUM_POINTS, units)
 
@@ -157,7 +157,7 @@ def test_participation_equals_the_definition(units, points, rng) -> None:
         ([1.0, np.nan], np.nan),
     ],
 )
-def test_effective_rank_of_known_weights(weights, rank) -> None:
+def test_effective_rank_of_known_weights(weights, rank):
     weights = np.array(weights)
     assert compute_effective_rank(weights) == approx(rank, nan_ok=True)
 
@@ -165,6 +165,6 @@ def test_effective_rank_of_known_weights(weights, rank) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("units", [3, 100])
 @pytest.mark.parametrize("value", [0.3, np.nan, np.inf])
-def test_dead_and_diverged_stages_have_no_rank(value, units) -> None:
+def test_dead_and_diverged_stages_have_no_rank(value, units):
     stage = np.full((NUM_POINTS, units), value)
     assert participate(stage, ALL_POINTS) is None

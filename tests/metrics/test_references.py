@@ -21,7 +21,7 @@ from tfcomp.metrics.references import correlate_with_distance
 INDEX = TILES.to_index(TILES.grid())
 
 
-def test_additive_is_least_squares_over_values(rng) -> None:
+def test_additive_is_least_squares_over_values(rng):
     known = rng.permutation(len(INDEX))[:200]
     images = make_noise(200, 6)
 
@@ -35,7 +35,7 @@ def test_additive_is_least_squares_over_values(rng) -> None:
     assert_allclose(sums, design @ weights, atol=1e-9)
 
 
-def test_a_value_that_training_lacks_adds_nothing() -> None:
+def test_a_value_that_training_lacks_adds_nothing():
     known = INDEX[INDEX[:, 3] != 2]
     images = make_noise(len(known), 2, 3)
 
@@ -44,7 +44,7 @@ def test_a_value_that_training_lacks_adds_nothing() -> None:
     assert_allclose(effects[-1], 0, atol=1e-9)
 
 
-def test_nearest_has_fewest_differing_factors(rng) -> None:
+def test_nearest_has_fewest_differing_factors(rng):
     rows = rng.permutation(len(INDEX))[:60]
     known = INDEX[np.sort(rows)]
 
@@ -89,7 +89,7 @@ SPACES = {
 
 @pytest.mark.parametrize("share", [0.2, 0.95])
 @pytest.mark.parametrize("name", SPACES)
-def test_distance_against_all_pairs(name, share, rng) -> None:
+def test_distance_against_all_pairs(name, share, rng):
     space = SPACES[name]
     is_ood = rng.random(np.prod(space.shape)) < share
     is_ood[0] = False
@@ -105,7 +105,7 @@ def test_distance_against_all_pairs(name, share, rng) -> None:
     assert_array_equal(distance, expected)
 
 
-def test_correlation_of_planted_errors(rng) -> None:
+def test_correlation_of_planted_errors(rng):
     distance = np.append([0, 0], np.arange(1, 9))
     rising = np.append([9, 9], distance[2:] ** 3)  # ID does not count
     many = rng.integers(1, 9, 4000)
@@ -131,5 +131,5 @@ BROKEN = np.array([1.0, 2.0, np.nan])
         (NUMBERS, np.inf * EQUAL),
     ],
 )
-def test_no_correlation(errors, distances) -> None:
+def test_no_correlation(errors, distances):
     assert correlate_with_distance(errors, distances) is None

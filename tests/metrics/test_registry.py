@@ -39,11 +39,11 @@ pytestmark = pytest.mark.usefixtures("untraced")
         ("layers/stage_0/cosine_factorization", SHARE),
     ],
 )
-def test_ranges_by_name(name, limits) -> None:
+def test_ranges_by_name(name, limits):
     assert find_limits(name) == limits
 
 
-def test_every_declaration_is_found_and_whole() -> None:
+def test_every_declaration_is_found_and_whole():
     declared = set()
     for info in pkgutil.iter_modules(metrics.__path__):
         module = importlib.import_module(f"{metrics.__name__}.{info.name}")
@@ -64,7 +64,7 @@ def test_every_declaration_is_found_and_whole() -> None:
         assert len(panels) <= 4
 
 
-def test_a_metric_of_ones_own() -> None:
+def test_a_metric_of_ones_own():
     @register_metric(
         "sparsity",
         label="Sparsity",
@@ -85,7 +85,7 @@ def test_a_metric_of_ones_own() -> None:
     assert metric in registry.list_charts("layers")[metric.chart]
 
 
-def test_runs_record_what_users_declare() -> None:
+def test_runs_record_what_users_declare():
     """Other commands know its range without the code that computes it."""
 
     def compute(stage) -> float:
@@ -129,7 +129,7 @@ def test_runs_record_what_users_declare() -> None:
         ("new", {"range": ("a", "b")}, "range"),
     ],
 )
-def test_mistakes_of_registration(name, settings, word) -> None:
+def test_mistakes_of_registration(name, settings, word):
     with pytest.raises(ValueError, match=word) as caught:
         register_metric(name, **settings)(lambda stage: 0.0)
     assert "\n" not in str(caught.value)
@@ -144,7 +144,7 @@ def dataset():
     return make_dataset(SMOKE)
 
 
-def test_a_number_of_every_stage(make_study) -> None:
+def test_a_number_of_every_stage(make_study):
     views = {}
 
     @tfcomp.register_metric("largest")
@@ -165,7 +165,7 @@ def test_a_number_of_every_stage(make_study) -> None:
     assert compute_metrics(study)["stages"] == study.stages
 
 
-def test_a_number_of_every_image(dataset) -> None:
+def test_a_number_of_every_image(dataset):
     @tfcomp.register_metric("mean_value", per="image")
     def average(data) -> np.ndarray:
         assert data.images.shape == data.truth.shape
@@ -196,7 +196,7 @@ def fail(_) -> float:
 )
 def test_a_mistake_is_one_line_before_the_training_and_after(
     per, function, words, dataset, working_folder, make_study, capsys
-) -> None:
+):
     """A late one, on real activations alone, costs only the number."""
     tfcomp.register_metric("mine", per=per)(function)
     for run in (
@@ -228,7 +228,7 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
 )
 def test_numbers_outside_of_the_range_are_noted(
     value, kept, words, make_study, capsys
-) -> None:
+):
     tfcomp.register_metric("mine", range=(0, 1))(lambda stage: value)
     summary = make_study("truth").layers.summary
 
@@ -236,7 +236,7 @@ def test_numbers_outside_of_the_range_are_noted(
     assert words in capsys.readouterr().err
 
 
-def test_the_old_name_of_the_decorator() -> None:
+def test_the_old_name_of_the_decorator():
     tfcomp.register_measure("mine")(lambda stage: 0.0)
     assert find_metric("mine")
 
@@ -250,5 +250,5 @@ def test_the_old_name_of_the_decorator() -> None:
         ("ood/of_a_user", "ood/of_a_user"),
     ],
 )
-def test_labels_of_numbers_are_words(name, label) -> None:
+def test_labels_of_numbers_are_words(name, label):
     assert label_number(name) == label

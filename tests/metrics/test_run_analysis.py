@@ -68,7 +68,7 @@ def make_untrained(path: Path, *flags: str) -> RunAnalysis:
     )
 
 
-def test_streamed_scores_are_those_of_all_points(table, monkeypatch) -> None:
+def test_streamed_scores_are_those_of_all_points(table, monkeypatch):
     monkeypatch.setattr("tfcomp.datasets.splits.MAX_ANALYZED", 10)
     monkeypatch.setattr(point_scores, "BLOCK", 7)
     study = load(table, "--eval_points=0", "--num_train=9")
@@ -96,7 +96,7 @@ def test_streamed_scores_are_those_of_all_points(table, monkeypatch) -> None:
             assert scores[key] == pytest.approx(expected[key], rel=1e-6)
 
 
-def test_blocks_and_smaller_calls_change_no_bit(table, monkeypatch) -> None:
+def test_blocks_and_smaller_calls_change_no_bit(table, monkeypatch):
     """Calls have all points, and fewer once memory was exhausted."""
     study = load(table)
     expected = study.evaluation.scores
@@ -118,7 +118,7 @@ def test_blocks_and_smaller_calls_change_no_bit(table, monkeypatch) -> None:
     assert sizes[1:] == [28, 28]
 
 
-def test_groups_of_stages_keep_the_limit(make_study, monkeypatch) -> None:
+def test_groups_of_stages_keep_the_limit(make_study, monkeypatch):
     """Groups 256, 6, 2 and 2 units by 7; the image alone has more."""
     study = make_study(
         "truth",
@@ -140,7 +140,7 @@ def test_groups_of_stages_keep_the_limit(make_study, monkeypatch) -> None:
     assert groups == [["image"], ["stage_0"], ["stage_1", "stage_2"]]
 
 
-def test_metrics_of_a_part_of_the_grid(table) -> None:
+def test_metrics_of_a_part_of_the_grid(table):
     study = load(table, "--eval_points=20")
 
     assert not study.splits.is_complete
@@ -173,7 +173,7 @@ def test_metrics_of_a_part_of_the_grid(table) -> None:
 @pytest.mark.usefixtures("traced")
 def test_other_points_have_the_results_of_an_analysis_of_their_own(
     tmp_path,
-) -> None:
+):
     """Although both share traced functions."""
     network = ("--model=mlp", "--width=8", "--depth=1")
     analysis = make_untrained(tmp_path, "--flagfile=smoke.flags", *network)
@@ -201,7 +201,7 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
     assert analysis.for_explorer(4096) is analysis
 
 
-def test_no_results_are_written_into_the_run(smoke_run, tmp_path) -> None:
+def test_no_results_are_written_into_the_run(smoke_run, tmp_path):
     """Only the report, and the data of TensorBoard's projector."""
     (events,) = Path(smoke_run.run_dir).glob("*tfevents*")
     names = {*FILES, events.name}

@@ -32,7 +32,7 @@ def explain(gram: np.ndarray, *factors: np.ndarray) -> float:
     return means.var() / gram.var()
 
 
-def test_shares_equal_the_definition(rng) -> None:
+def test_shares_equal_the_definition(rng):
     gram = make_gram(30)
     order = rng.permutation(30)
 
@@ -52,7 +52,7 @@ def test_shares_equal_the_definition(rng) -> None:
     assert shuffled == approx(anova)
 
 
-def test_orders_of_three_factors() -> None:
+def test_orders_of_three_factors():
     grid = make_grid(2, 3, 2)
     gram = make_gram(len(grid))
     kernel = kernels.make_factorized_kernel(grid)
@@ -81,7 +81,7 @@ COLUMNS = BUMPS.sum(axis=1, keepdims=True)
 PLUSES = ROWS + COLUMNS
 
 
-def test_marginals_against_loops(rng) -> None:
+def test_marginals_against_loops(rng):
     images = rng.normal(size=(3, 4, 5))
 
     parts = schmidt.remove_marginals(images)
@@ -94,7 +94,7 @@ def test_marginals_against_loops(rng) -> None:
         assert parts[n, i, j] == approx(value - rest)
 
 
-def test_r2_of_parts_equals_least_squares() -> None:
+def test_r2_of_parts_equals_least_squares():
     truth, noise = make_noise(2, 3, 4, 5)
     images = truth + noise
 
@@ -119,7 +119,7 @@ def test_r2_of_parts_equals_least_squares() -> None:
         (BUMPS, PLUSES, None),
     ],
 )
-def test_planted_images(images, truth, expected) -> None:
+def test_planted_images(images, truth, expected):
     r2 = compute_interaction_r2(images, truth)
     assert r2 == approx(expected, abs=1e-6)
 
@@ -137,7 +137,7 @@ def test_planted_images(images, truth, expected) -> None:
         (1, 1),
     ],
 )
-def test_values_equal_the_definition(sizes) -> None:
+def test_values_equal_the_definition(sizes):
     nx, ny = sizes
     gram = make_gram(nx * ny)
 
@@ -162,7 +162,7 @@ def test_values_equal_the_definition(sizes) -> None:
         ("factorized", 2),
     ],
 )
-def test_planted_ranks(name, rank, width, scale) -> None:
+def test_planted_ranks(name, rank, width, scale):
     grid = make_grid(7, 6).astype(float)
     kernel = kernels.IDEAL_KERNELS[name](grid, width=width)
     gram = scale * kernel
@@ -179,7 +179,7 @@ def test_planted_ranks(name, rank, width, scale) -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
-def test_blank_and_broken_kernels_give_none(value) -> None:
+def test_blank_and_broken_kernels_give_none(value):
     gram = np.full((30, 30), value)
 
     with np.errstate(invalid="ignore"):
@@ -197,13 +197,13 @@ def test_blank_and_broken_kernels_give_none(value) -> None:
         [*range(29), 0],
     ],
 )
-def test_only_full_grids_of_two_factors(rows) -> None:
+def test_only_full_grids_of_two_factors(rows):
     gram = make_gram(30)
     with pytest.raises(ValueError, match="once"):
         schmidt.compute_schmidt_values(gram, GRID[rows])
 
 
-def test_centering_equals_its_definition() -> None:
+def test_centering_equals_its_definition():
     rows = make_noise(30, 9) + 2
     gram = rows @ rows.T
     rows -= rows.mean(axis=0)

@@ -50,7 +50,7 @@ def score(
     return scores.average_scores(by_image)
 
 
-def test_mse_equals_a_plain_loop(rng) -> None:
+def test_mse_equals_a_plain_loop(rng):
     images, truth = rng.random((2, 3, 4, 5), np.float32)
 
     mse = scores.compute_mse_per_image(images, truth)
@@ -66,7 +66,7 @@ def test_mse_equals_a_plain_loop(rng) -> None:
         scores.compute_mse_per_image(images, truth[:1])
 
 
-def test_channels_count_as_pixels_and_peaks_are_of_their_mean(rng) -> None:
+def test_channels_count_as_pixels_and_peaks_are_of_their_mean(rng):
     images, truth = rng.random((2, 4, 3, 5, 3))
     mean = truth.mean(axis=0)
 
@@ -91,7 +91,7 @@ def average_window(values: Array) -> Array:
     return sliding_window_view(rows, 11, axis=2) @ profile
 
 
-def test_ssim_equals_its_definition(rng) -> None:
+def test_ssim_equals_its_definition(rng):
     images, truth = rng.random((2, 3, 13, 12, 2), np.float32)
     truth[1] = images[1]
     images[2] = 1 - truth[2]
@@ -112,7 +112,7 @@ def test_ssim_equals_its_definition(rng) -> None:
     assert 1 < error[2] < 2
 
 
-def test_broken_images_have_no_ssim(rng) -> None:
+def test_broken_images_have_no_ssim(rng):
     images = rng.random((3, 13, 12, 2))
     broken = images.copy()
     broken[0, 4, 4] = np.nan
@@ -130,7 +130,7 @@ def test_broken_images_have_no_ssim(rng) -> None:
         (0.5, 0.25),
     ],
 )
-def test_relative_mse(contrast, expected, polarity) -> None:
+def test_relative_mse(contrast, expected, polarity):
     bump = make_bump(3, 8)[None]
     truth = to_polarity(bump, polarity)
     images = to_polarity(contrast * bump, polarity)
@@ -140,14 +140,14 @@ def test_relative_mse(contrast, expected, polarity) -> None:
     assert numbers["relative_mse"] == approx(expected)
 
 
-def test_blank_truth_has_no_relative_mse(polarity) -> None:
+def test_blank_truth_has_no_relative_mse(polarity):
     black = np.zeros((1, SIZE, SIZE))
     truth = to_polarity(black, polarity)
     numbers = score(truth, truth, polarity=polarity)
     assert numbers["relative_mse"] is None
 
 
-def test_peaks_are_x_then_y(polarity) -> None:
+def test_peaks_are_x_then_y(polarity):
     positions = [
         (2, 9),
         (9, 2),
@@ -179,7 +179,7 @@ def test_peaks_are_x_then_y(polarity) -> None:
         ((5, math.nan), 3, False),
     ],
 )
-def test_positions(position, error, is_right, polarity) -> None:
+def test_positions(position, error, is_right, polarity):
     bump = make_bump(2, 9)[None]
     images = to_polarity(bump, polarity)
 
@@ -199,7 +199,7 @@ def test_positions(position, error, is_right, polarity) -> None:
 )
 def test_no_position_and_blank_images_are_never_right(
     contrast, position, polarity
-) -> None:
+):
     bump = contrast * make_bump(2, 9)[None]
     images = to_polarity(bump, polarity)
 
@@ -208,7 +208,7 @@ def test_no_position_and_blank_images_are_never_right(
     assert numbers["position_accuracy"] == 0
 
 
-def test_hits() -> None:
+def test_hits():
     """The published accuracy counts bumps of height 1e-9, and pluses."""
     grid = make_grid(14, 14)
     grid = grid[hold_out(grid, 2, 11)]
@@ -257,15 +257,13 @@ def make_dots(column: int, between: float = 0.0) -> Array:
         (make_dots(7, 0.8), 2),  # hides behind both
     ],
 )
-def test_number_of_peaks_of_an_image_by_its_own_height(
-    image, count, polarity
-) -> None:
+def test_number_of_peaks_of_an_image_by_its_own_height(image, count, polarity):
     images = to_polarity(image[None], polarity)
     counts = scores.count_own_peaks(images, polarity)
     assert counts.tolist() == [count]
 
 
-def test_the_least_height_of_a_peak(polarity) -> None:
+def test_the_least_height_of_a_peak(polarity):
     images = to_polarity(0.06 * TWO[None], polarity)
 
     counts = []
@@ -290,7 +288,7 @@ def count_slowly(image: Array) -> int:
 
 
 @pytest.mark.parametrize("num_levels", [3, 5, 1000])
-def test_number_of_peaks_equals_a_flood(num_levels, polarity, rng) -> None:
+def test_number_of_peaks_equals_a_flood(num_levels, polarity, rng):
     # Few levels make plateaus, many make single peaks; those of one image do
     # not join those at the same place of the next.
     levels = np.linspace(0, 1, num_levels)
@@ -304,7 +302,7 @@ def test_number_of_peaks_equals_a_flood(num_levels, polarity, rng) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_diverged_model_is_never_right(value, polarity) -> None:
+def test_diverged_model_is_never_right(value, polarity):
     positions = np.array([(0, 0), (4, 7)])
     bumps = make_bumps(positions, SIZE)
     truth = to_polarity(bumps, polarity)

@@ -53,7 +53,7 @@ def summarize(
     return sp.summarize_superposition(scores, min_distance)
 
 
-def test_superposers_copiers_and_composers_are_told_apart() -> None:
+def test_superposers_copiers_and_composers_are_told_apart():
     copied = planted.copy_nearest(BUMPS, GRID, IS_OOD)
 
     superposer = summarize(SUPERPOSED)
@@ -76,7 +76,7 @@ def test_superposers_copiers_and_composers_are_told_apart() -> None:
         assert far[f"{name}_r2"] < 0.001
 
 
-def test_sharers_of_any_factor(rng, monkeypatch) -> None:
+def test_sharers_of_any_factor(rng, monkeypatch):
     monkeypatch.setattr(sp, "MAX_POINTS", 7)
     monkeypatch.setattr(sp, "MAX_MEMORIES", 20)
     index = TILES.to_index(TILES.grid())
@@ -108,7 +108,7 @@ def test_sharers_of_any_factor(rng, monkeypatch) -> None:
         assert scores.distance[i] == approx(steps.min())
 
 
-def test_unequal_weights_need_the_span() -> None:
+def test_unequal_weights_need_the_span():
     outputs = BUMPS.copy()
     for row in OOD_ROWS:
         x, y = divmod(row, SIZE)
@@ -122,7 +122,7 @@ def test_unequal_weights_need_the_span() -> None:
     assert summary["superposition_r2"] < 0.8
 
 
-def test_blank_outputs_have_no_score() -> None:
+def test_blank_outputs_have_no_score():
     outputs = SUPERPOSED.copy()
     outputs[OOD_ROWS[:25]] *= 1e-7
 
@@ -141,7 +141,7 @@ def test_blank_outputs_have_no_score() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_broken_outputs_spoil_only_what_uses_them(value) -> None:
+def test_broken_outputs_spoil_only_what_uses_them(value):
     outputs = SUPERPOSED.copy()
     outputs[OOD_ROWS[0], 0, 0] = value
     outputs[5 * SIZE] = value  # x = 5, shared by ten OOD points
@@ -156,7 +156,7 @@ def test_broken_outputs_spoil_only_what_uses_them(value) -> None:
     assert broken["blank_fraction"] == 0
 
 
-def test_points_that_share_one_factor_alone() -> None:
+def test_points_that_share_one_factor_alone():
     """In a gap of x, an OOD point shares no x with any ID point."""
     x, _ = GRID.T
     is_ood = (6 <= x) & (x <= 9)
@@ -168,7 +168,7 @@ def test_points_that_share_one_factor_alone() -> None:
     assert_allclose(scores.r2["superposition"], 1)
 
 
-def test_images_that_are_superposed(rng) -> None:
+def test_images_that_are_superposed(rng):
     """ID points are superposed of all others, OOD points as scored."""
     index = planted.make_grid(4, 5)
     space = planted.make_space(4, 5)
@@ -195,7 +195,7 @@ def explain(known: Array, target: Array) -> float:
     return 1 - error**2 / np.sum(target**2)
 
 
-def test_spans_are_those_of_direct_least_squares(rng) -> None:
+def test_spans_are_those_of_direct_least_squares(rng):
     # Twice the same output, a blank one, and many more pixels than outputs.
     known = rng.random((5, 300))
     known[1] = known[3]
@@ -212,7 +212,7 @@ def test_spans_are_those_of_direct_least_squares(rng) -> None:
 
 
 @pytest.mark.parametrize("apart", [1.0, 1e-6, 0.0])
-def test_outputs_that_hardly_differ(apart, rng) -> None:
+def test_outputs_that_hardly_differ(apart, rng):
     """On both sides of where inner products are as good as singular."""
     differences = rng.random((20, 200))
     known = rng.random(200) + apart * differences
@@ -249,7 +249,7 @@ SPLITS = Splits(
 )
 
 
-def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
+def test_a_linear_decoder_superposes_outputs_by_superposed_inputs():
     model = make_decoder()
     outputs = model.predict(CODE_GRID, verbose=0)
 
@@ -276,12 +276,12 @@ def test_a_linear_decoder_superposes_outputs_by_superposed_inputs() -> None:
         {"code": "other"},
     ],
 )
-def test_decoders_of_other_inputs_superpose_none(changes) -> None:
+def test_decoders_of_other_inputs_superpose_none(changes):
     model = make_decoder(**changes)
     assert predict_superposed_inputs(model, SPLITS) is None
 
 
-def test_an_index_is_no_code() -> None:
+def test_an_index_is_no_code():
     config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")

@@ -22,7 +22,7 @@ def to_activations(*maps: Array) -> Array:
     return np.stack([each.ravel() for each in maps], axis=1)  # [n, units]
 
 
-def test_effects_of_a_factor_with_rare_levels(rng) -> None:
+def test_effects_of_a_factor_with_rare_levels(rng):
     values = rng.normal(size=(12, 3))
     levels = np.array([0] * 7 + [2] * 4 + [5])
     means = np.empty_like(values)
@@ -44,7 +44,7 @@ def test_effects_of_a_factor_with_rare_levels(rng) -> None:
         (2, 3, 2, 2),
     ],
 )
-def test_shares_equal_the_slow_definition(shape, rng) -> None:
+def test_shares_equal_the_slow_definition(shape, rng):
     maps = rng.normal(size=(9, *shape)) + 3
 
     tuning = compute_tuning(to_activations(*maps), shape)
@@ -61,7 +61,7 @@ def test_shares_equal_the_slow_definition(shape, rng) -> None:
     assert_allclose(tuning.additive_share, sum(shares))
 
 
-def test_orders_of_three_factors() -> None:
+def test_orders_of_three_factors():
     signs = [-1.0, 1.0]
     a, b, c = np.meshgrid(signs, [-1.0, 0.0, 1.0], signs, indexing="ij")
     triple = a * b * c
@@ -78,7 +78,7 @@ def test_orders_of_three_factors() -> None:
     assert_allclose(tuning.pair_share, [0, 1, 0, 1 / 3], atol=1e-9)
 
 
-def test_summary_weights_units_by_their_variance() -> None:
+def test_summary_weights_units_by_their_variance():
     activations = to_activations(3 * X, X, PRODUCT, 0 * X)
     tuning = compute_tuning(activations, X.shape)
 
@@ -104,7 +104,7 @@ def test_summary_weights_units_by_their_variance() -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("value", [0.0, 0.1, np.nan, np.inf])
-def test_dead_and_diverged_stages_have_no_share(value) -> None:
+def test_dead_and_diverged_stages_have_no_share(value):
     activations = np.full((30, 4), value)
     tuning = compute_tuning(activations, X.shape)
 
@@ -116,14 +116,14 @@ def test_dead_and_diverged_stages_have_no_share(value) -> None:
     assert units.size == 0
 
 
-def test_a_variance_of_rounding_selects_finite_units() -> None:
+def test_a_variance_of_rounding_selects_finite_units():
     constant = np.full((36, 2), 0.3, np.float32)
     variance = constant.var(axis=0)
     units = select_units(constant, variance, 3)
     assert np.isfinite(units).all()
 
 
-def test_selection_is_pivoted_orthogonalization(rng) -> None:
+def test_selection_is_pivoted_orthogonalization(rng):
     scales = rng.uniform(1, 2, size=12)
     activations = scales * rng.normal(size=(30, 12))
     # Copies, shifted and scaled, and a dead unit are not selected.
@@ -178,7 +178,7 @@ def tell_types(*maps: Array) -> float | None:
 )
 def test_products_and_sums_of_any_width_are_told_apart(
     width, sum_types, place, sign, level
-) -> None:
+):
     """The additive share of such products is .09 to .93."""
     of_x, of_y = (make_profile(width, center) for center in place)
     product = np.multiply.outer(of_x, of_y)
@@ -198,7 +198,7 @@ def test_products_and_sums_of_any_width_are_told_apart(
         (np.add.outer, -1),
     ],
 )
-def test_noise_units_do_not_count(combine, expected, rng) -> None:
+def test_noise_units_do_not_count(combine, expected, rng):
     """One of them moved the mean additive share from 1 to .73."""
     profile = make_profile(2.0, 14)
     unit = combine(profile, profile)
@@ -210,7 +210,7 @@ def test_noise_units_do_not_count(combine, expected, rng) -> None:
     assert tell_types(*noise) is None
 
 
-def test_the_best_product_is_the_first_singular_component(rng) -> None:
+def test_the_best_product_is_the_first_singular_component(rng):
     of_x, of_y = rng.normal(size=SIZES)[:2]
     product = np.outer(of_x, of_y)
     maps = product + rng.normal(size=(5, *SIZES))
@@ -253,7 +253,7 @@ UNIT_SHAPES = {
 
 @pytest.mark.parametrize("case", UNIT_SHAPES)
 @pytest.mark.parametrize("scale", [3.0, -3.0])
-def test_shapes_of_units(case, scale) -> None:
+def test_shapes_of_units(case, scale):
     unit, shape = UNIT_SHAPES[case]
     activations = to_activations(scale * unit)
 
@@ -264,7 +264,7 @@ def test_shapes_of_units(case, scale) -> None:
     assert set(shares.values()) == {0}
 
 
-def test_live_units_count_the_same_whatever_their_variance() -> None:
+def test_live_units_count_the_same_whatever_their_variance():
     faint = 1e-2 * STRIPE_X
     stage = to_activations(BUMP, faint, faint, 0 * BUMP)
     tuning = compute_tuning(stage, SIZES)
@@ -276,7 +276,7 @@ def test_live_units_count_the_same_whatever_their_variance() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
-def test_dead_and_diverged_stages_have_no_shapes(value) -> None:
+def test_dead_and_diverged_stages_have_no_shapes(value):
     constant = np.full((30, 4), value)
     tuning = compute_tuning(constant, X.shape)
 

@@ -83,7 +83,7 @@ def make_encoder() -> keras.Model:
         (make_several, "2 outputs"),
     ),
 )
-def test_breaks_of_the_contract(make, words) -> None:
+def test_breaks_of_the_contract(make, words):
     with pytest.raises(ValueError, match=words) as caught:
         score(make())
     assert "\n" not in str(caught.value)
@@ -91,7 +91,7 @@ def test_breaks_of_the_contract(make, words) -> None:
 
 @pytest.mark.parametrize("channels", [2, 3])
 @pytest.mark.parametrize("axes", [3, (1, 2, 3)])
-def test_gray_images_are_none_of_several_channels(channels, axes) -> None:
+def test_gray_images_are_none_of_several_channels(channels, axes):
     images = np.repeat(IMAGES[..., None], channels, axis=3)
     table = FactorTable(images, CLASSES, names=list("abc"))
 
@@ -99,7 +99,7 @@ def test_gray_images_are_none_of_several_channels(channels, axes) -> None:
         tfcomp.evaluate(lambda f: table.draw(f).max(axes), table, REGION)
 
 
-def test_files_of_other_forms(tmp_path) -> None:
+def test_files_of_other_forms(tmp_path):
     class Own(keras.layers.Layer):
         def call(self, x: Any) -> Any:
             return x
@@ -131,7 +131,7 @@ def test_files_of_other_forms(tmp_path) -> None:
         (lambda x: x, ""),
     ),
 )
-def test_the_range_of_outputs_is_compared(change, words, capsys) -> None:
+def test_the_range_of_outputs_is_compared(change, words, capsys):
     report = score(lambda f: change(render(f)))
 
     note = capsys.readouterr().err
@@ -140,7 +140,7 @@ def test_the_range_of_outputs_is_compared(change, words, capsys) -> None:
     assert words in report.run.description
 
 
-def test_what_is_held_out_is_printed(capsys) -> None:
+def test_what_is_held_out_is_printed(capsys):
     report = tfcomp.evaluate(render, TABLE, "a:1")
 
     said = capsys.readouterr().err
@@ -152,7 +152,7 @@ def test_what_is_held_out_is_printed(capsys) -> None:
     assert "1 held out altogether" in said
 
 
-def test_scores_of_a_stochastic_model_are_averaged(capsys) -> None:
+def test_scores_of_a_stochastic_model_are_averaged(capsys):
     errors = itertools.cycle([0.1, 0.3])
 
     def sample(factors: Array) -> Array:
@@ -170,7 +170,7 @@ def test_scores_of_a_stochastic_model_are_averaged(capsys) -> None:
     assert "40" in report.run.description
 
 
-def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
+def test_a_dataset_keeps_the_width_of_its_bumps():
     data = make_dataset(parse_config(["--flagfile=smoke.flags", "--sigma=2"]))
 
     analysis = tfcomp.evaluate(data.render_array, data).analysis
@@ -181,7 +181,7 @@ def test_a_dataset_keeps_the_width_of_its_bumps() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ordered", "periodic"])
-def test_kernels_in_whatever_units_or_periods(kind) -> None:
+def test_kernels_in_whatever_units_or_periods(kind):
     grid = make_grid(9, 9)
     table = FactorTable(
         make_bumps(grid, 9),
@@ -205,7 +205,7 @@ def test_kernels_in_whatever_units_or_periods(kind) -> None:
         assert "alignment_radial_best" not in numbers
 
 
-def test_a_module_of_pytorch_is_called_for_inference(monkeypatch) -> None:
+def test_a_module_of_pytorch_is_called_for_inference(monkeypatch):
     """A stand-in with the names of PyTorch, which is not needed for tests."""
 
     class Module:
@@ -214,7 +214,7 @@ def test_a_module_of_pytorch_is_called_for_inference(monkeypatch) -> None:
         def parameters(self) -> Any:
             return iter(())
 
-        def eval(self) -> None:
+        def eval(self):
             self.training = False
 
         def modules(self) -> Any:
@@ -224,7 +224,7 @@ def test_a_module_of_pytorch_is_called_for_inference(monkeypatch) -> None:
             assert not self.training
             return render(factors)
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object):
         raise RuntimeError("no derivative")
 
     Module.__module__ = "torch.nn.modules.module"
@@ -244,7 +244,7 @@ def test_a_module_of_pytorch_is_called_for_inference(monkeypatch) -> None:
     assert module.training
 
 
-def test_exact_jacobians_have_the_order_of_the_pixels(monkeypatch, rng) -> None:
+def test_exact_jacobians_have_the_order_of_the_pixels(monkeypatch, rng):
     """Other software may draw channels first, and differentiate them so."""
     images = rng.random((4, 3, 5, 3), np.float32)
     classes = make_grid(2, 2).astype(int)

@@ -53,12 +53,12 @@ def make(name: str, *flags: str) -> keras.Model:
 
 
 @pytest.mark.parametrize("name, count", WEIGHTS.items())
-def test_number_of_weights(name, count) -> None:
+def test_number_of_weights(name, count):
     assert make(name, *SMALL).count_params() == count
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_any_image_any_factors_and_a_file(name, tmp_path) -> None:
+def test_any_image_any_factors_and_a_file(name, tmp_path):
     file = tmp_path / "model.keras"
     model = make(name, *SMALL, "--dataset=odd")  # 12 x 15 pixels
 
@@ -83,7 +83,7 @@ def test_any_image_any_factors_and_a_file(name, tmp_path) -> None:
 # Pixels
 
 
-def test_patches_of_pixels_are_tokens() -> None:
+def test_patches_of_pixels_are_tokens():
     flags = (
         "--grid_size=12 --encoding=ramp --width=8 --depth=1 --region=none "
         "--patch_size=3"
@@ -112,7 +112,7 @@ def test_patches_of_pixels_are_tokens() -> None:
         (60, 3),
     ],
 )
-def test_a_patch_leaves_few_tokens(side, patch) -> None:
+def test_a_patch_leaves_few_tokens(side, patch):
     flags = [f"--grid_size={side}", "--region=none"]
     config = parse_config(flags)
     assert choose_patch(config, make_dataset(config)) == patch
@@ -123,7 +123,7 @@ def code(rng) -> Array:
     return np.float32(rng.normal(size=(2, 4)))
 
 
-def check_pixel_dense(layer: Any, code: Array, inputs: Array) -> None:
+def check_pixel_dense(layer: Any, code: Array, inputs: Array):
     """Compares a layer with a dense layer of inputs [2, 3, 5, units]."""
     layer(code)
     layer.bias.assign(np.arange(6) / 10)
@@ -134,7 +134,7 @@ def check_pixel_dense(layer: Any, code: Array, inputs: Array) -> None:
     assert_allclose(pixels_of_code, expected, atol=1e-5)
 
 
-def test_pixel_dense_joins_coordinates(code) -> None:
+def test_pixel_dense_joins_coordinates(code):
     inputs = np.zeros((2, 3, 5, 6))
     inputs[..., :4] = code[:, None, None]
     inputs[..., 4:] = pixels.make_coordinates(3, 5)
@@ -144,7 +144,7 @@ def test_pixel_dense_joins_coordinates(code) -> None:
     check_pixel_dense(layer, code, inputs)
 
 
-def test_pixel_dense_adds_sinusoids(code) -> None:
+def test_pixel_dense_adds_sinusoids(code):
     inputs = code[:, None, None] + pixels.make_sinusoids(3, 5, 4)
 
     layer = pixels.PixelDense((3, 5), 6, "sinusoids")
@@ -154,7 +154,7 @@ def test_pixel_dense_adds_sinusoids(code) -> None:
     assert_array_equal(sums, inputs)
 
 
-def test_film_is_its_equation(rng) -> None:
+def test_film_is_its_equation(rng):
     model = make("film", *SMALL)
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
@@ -194,7 +194,7 @@ def attend_slowly(layer: keras.Layer, tokens: Array) -> tuple:
     return outputs, np.mean(overlaps)
 
 
-def test_cross_attention_is_its_equation(rng) -> None:
+def test_cross_attention_is_its_equation(rng):
     layer = pixels.CrossAttention((3, 4), 0.5)
     tokens = np.float32(rng.normal(size=(2, 3, WIDTH)))
 
@@ -214,7 +214,7 @@ def test_cross_attention_is_its_equation(rng) -> None:
     assert float(half_penalty) == approx(float(penalty), 0.02)
 
 
-def test_a_token_alone_does_not_interact() -> None:
+def test_a_token_alone_does_not_interact():
     alone = np.zeros((1, 2, 2, HEADS, 3), np.float32)
     alone[..., 1] = 1.0
     assert pixels.measure_interaction(alone) == 0.0
@@ -249,7 +249,7 @@ def compose_slowly(method: str, x: Array, masks: Array) -> float:
         ("slots", 3, 1),
     ],
 )
-def test_compositions(method, num_masks, rank, rng) -> None:
+def test_compositions(method, num_masks, rank, rng):
     parts = rng.standard_normal((3, 2, 3, 4, 2 * rank), np.float32)
     all_masks = rng.standard_normal((num_masks, 2, 3, 4, 1), np.float32)
     compose = pixels.Composition(
@@ -273,7 +273,7 @@ def grouped() -> keras.Model:
     return make("additive", *SMALL, "--groups=x+phase,color+size")
 
 
-def test_groups_add_up(grouped) -> None:
+def test_groups_add_up(grouped):
     points = np.float32(
         [
             [3, 1.5, 0, 2],
@@ -291,7 +291,7 @@ def test_groups_add_up(grouped) -> None:
     assert np.abs(low - high).max() > 1e-3
 
 
-def test_second_derivatives_are_within_groups(grouped) -> None:
+def test_second_derivatives_are_within_groups(grouped):
     point = tf.constant([[3.3, 1.7, 100.0, 1.0]])
 
     with tf.GradientTape(persistent=True) as outer:

@@ -59,7 +59,7 @@ def encode(encoding: FactorEncoding, table: np.ndarray = TABLE) -> np.ndarray:
         [7, 7.000001],
     ],
 )
-def test_nearest_level_needs_no_operation_that_exports_lack(levels) -> None:
+def test_nearest_level_needs_no_operation_that_exports_lack(levels):
     factor = make_categories("digit", levels)
     others = [-1e6, 1e6, 2.5, -999.75, NAN]
     values = np.float32([*factor.values(), *others])
@@ -77,7 +77,7 @@ def test_nearest_level_needs_no_operation_that_exports_lack(levels) -> None:
 
 
 @pytest.mark.parametrize("sigma", [0.7, 2.0])
-def test_bump_against_numpy(sigma) -> None:
+def test_bump_against_numpy(sigma):
     turns = TABLE + [0, 0, 360]
     table = np.concatenate([TABLE, SPACE.grid(), turns, -turns])
 
@@ -100,7 +100,7 @@ def test_bump_against_numpy(sigma) -> None:
         (["--code_width=3"], 3.0),
     ],
 )
-def test_bump_code_is_as_wide_as_the_image_or_code_width(flags, sigma) -> None:
+def test_bump_code_is_as_wide_as_the_image_or_code_width(flags, sigma):
     config = parse_config(["--sigma=1.5", *flags])
 
     code = encode(BumpEncoding.of_run(config, SPACE))
@@ -109,7 +109,7 @@ def test_bump_code_is_as_wide_as_the_image_or_code_width(flags, sigma) -> None:
     assert_array_equal(code, expected)
 
 
-def test_one_hot_against_numpy() -> None:
+def test_one_hot_against_numpy():
     beyond = [[-9, -9, 0], [9, 9, 0]]
     table = np.float32([*TABLE, *beyond])
 
@@ -122,7 +122,7 @@ def test_one_hot_against_numpy() -> None:
     assert_array_equal(code, np.hstack(parts))
 
 
-def test_indices_are_those_of_the_space() -> None:
+def test_indices_are_those_of_the_space():
     index = encode(encodings.FactorIndex(SPACE), ANY)
 
     expected = SPACE.to_index(ANY).astype(float)
@@ -130,7 +130,7 @@ def test_indices_are_those_of_the_space() -> None:
     assert_array_equal(index, expected)
 
 
-def test_positional_against_numpy() -> None:
+def test_positional_against_numpy():
     encoding = encodings.PositionalEncoding(SPACE, max_wavelength=50.0)
 
     code = encode(encoding)
@@ -155,13 +155,13 @@ def test_positional_against_numpy() -> None:
         ("raw", [0, -3, 0], [4, 3, 315]),
     ],
 )
-def test_ramp_ranges(scaled_to, first, last) -> None:
+def test_ramp_ranges(scaled_to, first, last):
     encoding = encodings.RampEncoding(SPACE, scaled_to)
     code = encode(encoding, TABLE[:2])
     assert_allclose(code, [first, last], atol=1e-6)
 
 
-def test_circle_against_numpy() -> None:
+def test_circle_against_numpy():
     code = encode(encodings.CircleEncoding(SPACE), ANY)
 
     x, z, angle = ANY.T
@@ -177,7 +177,7 @@ def test_circle_against_numpy() -> None:
 
 
 @pytest.mark.parametrize("name", [*KINDS][:-1])
-def test_gradient_equals_differences(name) -> None:
+def test_gradient_equals_differences(name):
     table = np.float32([[1.3, 0.8, 40.0], [2.6, -1.7, 101.0]])
     encoding = KINDS[name](SPACE)
     factors = tf.constant(table)
@@ -196,7 +196,7 @@ def test_gradient_equals_differences(name) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_code_of_a_categorical_factor_is_one_hot(name) -> None:
+def test_code_of_a_categorical_factor_is_one_hot(name):
     digit = make_categories("digit", [4, 0, 1])
     points = np.float32(
         [
@@ -226,7 +226,7 @@ def test_code_of_a_categorical_factor_is_one_hot(name) -> None:
     ],
     ids=lambda encoding: type(encoding).__name__,
 )
-def test_saved_model_has_the_same_code(encoding, tmp_path) -> None:
+def test_saved_model_has_the_same_code(encoding, tmp_path):
     file = tmp_path / "model.keras"
     factors = keras.Input((3,), name="factors")
     model = keras.Model(factors, encoding(factors))

@@ -28,7 +28,7 @@ def make_layer(**options) -> AxisEmbedding:
     return layer
 
 
-def scale(layer: AxisEmbedding, **norms: float) -> None:
+def scale(layer: AxisEmbedding, **norms: float):
     """Sets the norms of the profiles along the axes, 1 by default."""
     for weight in layer.trainable_weights:
         unit = weight / np.linalg.norm(weight)
@@ -53,7 +53,7 @@ def render_slowly(layer: AxisEmbedding) -> Array:
 
 @pytest.mark.parametrize("axes", [AXES, ("columns",)])
 @pytest.mark.parametrize("pruned", [False, True])
-def test_matrices_equal_loop(axes, pruned) -> None:
+def test_matrices_equal_loop(axes, pruned):
     layer = make_layer(axes=axes)
     if pruned:
         scale(layer, rows=0.1)
@@ -80,7 +80,7 @@ def get_penalty(layer: AxisEmbedding) -> tuple[float, list]:
     return float(total), gradients
 
 
-def test_penalty_is_the_sum_of_norms() -> None:
+def test_penalty_is_the_sum_of_norms():
     layer = make_layer(group_weight=0.3)
 
     total, gradients = get_penalty(layer)
@@ -95,7 +95,7 @@ def test_penalty_is_the_sum_of_norms() -> None:
     assert total == approx(expected, rel=1e-5)
 
 
-def test_pruning_ends_penalty_and_gradient() -> None:
+def test_pruning_ends_penalty_and_gradient():
     layer = make_layer(group_weight=0.3)
     scale(layer, columns=0.21)
     layer.prune(0.2)  # close axes stay
@@ -123,7 +123,7 @@ def test_pruning_ends_penalty_and_gradient() -> None:
     assert layer.find_axis() == "rows"
 
 
-def test_saved_layer_is_pruned_still(tmp_path) -> None:
+def test_saved_layer_is_pruned_still(tmp_path):
     index = keras.Input((1,))
     layer = make_layer(group_weight=0.3)
     model = keras.Model(index, layer(index))
@@ -145,7 +145,7 @@ def test_saved_layer_is_pruned_still(tmp_path) -> None:
         ("x:none,angle:rows", (), ("rows",)),
     ],
 )
-def test_factors_without_an_axis_get_matrices(axes, x, angle) -> None:
+def test_factors_without_an_axis_get_matrices(axes, x, angle):
     space = FactorSpace(
         (
             Factor("x", 4, 0.0, 3.0),
@@ -204,9 +204,7 @@ def compute_gradient(penalty, weight: Array) -> Array:
         ),
     ],
 )
-def test_penalty_and_gradient_equal_loops(
-    kind, basis, define, shape, rng
-) -> None:
+def test_penalty_and_gradient_equal_loops(kind, basis, define, shape, rng):
     values = rng.normal(0.5, 1.0, size=shape)
 
     for scaled in (values, 0.01 * values):
@@ -226,7 +224,7 @@ def test_penalty_and_gradient_equal_loops(
     assert_allclose(gradient, slopes, rtol=1e-4, atol=1e-5)
 
 
-def test_entropy_of_known_rows_of_any_scale(rng) -> None:
+def test_entropy_of_known_rows_of_any_scale(rng):
     penalty = EntropyRegularizer(1.0)
     of_one = penalty([[0.0, 3.0, 0.0, 0.0]])
     of_four = penalty([[1.0, -1.0, 1.0, 1.0]])
@@ -252,7 +250,7 @@ def test_entropy_of_known_rows_of_any_scale(rng) -> None:
         ("unit", compute_unit_variance),
     ],
 )
-def test_variance_keeps_digits_near_constant_vectors(basis, define) -> None:
+def test_variance_keeps_digits_near_constant_vectors(basis, define):
     penalty = VarianceRegularizer(1.0, basis)
     vectors = 1000.0 + np.arange(8.0)[None, None] / 64
 

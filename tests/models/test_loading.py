@@ -32,7 +32,7 @@ def run_copy(smoke_run, tmp_path) -> Path:
     return Path(shutil.copytree(smoke_run.run_dir, tmp_path / "smoke"))
 
 
-def change_model(file: Path, change: Callable[[dict], None]) -> None:
+def change_model(file: Path, change: Callable[[dict], None]):
     with zipfile.ZipFile(file) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     change(parts)
@@ -42,7 +42,7 @@ def change_model(file: Path, change: Callable[[dict], None]) -> None:
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "model.keras"])
-def test_missing_and_damaged_files(run_copy, name) -> None:
+def test_missing_and_damaged_files(run_copy, name):
     file = run_copy / name
     file.write_bytes(b"{")
     with pytest.raises(RunError, match=f"{name} is damaged .*--resume"):
@@ -54,7 +54,7 @@ def test_missing_and_damaged_files(run_copy, name) -> None:
     assert not is_finished(run_copy)
 
 
-def test_a_printed_run_is_a_few_lines(run_copy) -> None:
+def test_a_printed_run_is_a_few_lines(run_copy):
     text = repr(load_run(run_copy))
 
     assert len(text.splitlines()) <= 4
@@ -62,7 +62,7 @@ def test_a_printed_run_is_a_few_lines(run_copy) -> None:
     assert "weights" in text
 
 
-def test_folders_without_a_run(tmp_path) -> None:
+def test_folders_without_a_run(tmp_path):
     with pytest.raises(RunError, match="exist"):
         read_config(tmp_path / "no")
     with pytest.raises(RunError, match="run.flags"):
@@ -70,7 +70,7 @@ def test_folders_without_a_run(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--color=red", "--depth=0"])
-def test_flags_of_another_version(flag, run_copy) -> None:
+def test_flags_of_another_version(flag, run_copy):
     file = run_copy / "run.flags"
     lines = file.read_text().splitlines()[1:-1]  # without checksums
     file.write_text("\n".join([*lines, flag]))
@@ -86,9 +86,7 @@ def test_flags_of_another_version(flag, run_copy) -> None:
         (lambda weight: weight * np.nan, "not finite"),
     ],
 )
-def test_a_model_that_does_not_belong_to_the_scores(
-    change, word, run_copy
-) -> None:
+def test_a_model_that_does_not_belong_to_the_scores(change, word, run_copy):
     """The report had other errors than metrics.json, and NaN was exported."""
     file = run_copy / "model.keras"
     model = load_run(run_copy).model
@@ -109,7 +107,7 @@ def test_a_model_that_does_not_belong_to_the_scores(
         load_run(run_copy)
 
 
-def test_the_hash_knows_no_order_of_weights(rng) -> None:
+def test_the_hash_knows_no_order_of_weights(rng):
     arrays = [rng.normal(size=(2, 3)), rng.normal(size=3)]
     hashes = []
     for weights in (arrays, arrays[::-1], [arrays[0].T, arrays[1]]):
@@ -119,7 +117,7 @@ def test_the_hash_knows_no_order_of_weights(rng) -> None:
     assert hashes[0] == hashes[1] != hashes[2]
 
 
-def test_data_that_are_elsewhere(run_copy, monkeypatch) -> None:
+def test_data_that_are_elsewhere(run_copy, monkeypatch):
     file = run_copy / "run.flags"
     text = file.read_text().replace("=gaussian_bumps", "=table")
     text = text.replace("--data=\n", "--data=own.npz\n")
@@ -129,8 +127,8 @@ def test_data_that_are_elsewhere(run_copy, monkeypatch) -> None:
         load_run(run_copy)
 
 
-def test_a_full_disk_is_no_damage(run_copy, monkeypatch) -> None:
-    def refuse(*_: object) -> None:
+def test_a_full_disk_is_no_damage(run_copy, monkeypatch):
+    def refuse(*_: object):
         raise OSError(errno.ENOSPC, "full", "a/x")
 
     monkeypatch.setattr(keras.models, "load_model", refuse)
@@ -138,7 +136,7 @@ def test_a_full_disk_is_no_damage(run_copy, monkeypatch) -> None:
         load_run(run_copy)
 
 
-def test_a_moved_run_is_repaired_where_it_lies(run_copy, tmp_path) -> None:
+def test_a_moved_run_is_repaired_where_it_lies(run_copy, tmp_path):
     """Before, the advice trained another run, elsewhere."""
     (run_copy / "model.keras").write_bytes(b"{")
     moved = shutil.move(run_copy, tmp_path / "some where")
@@ -162,7 +160,7 @@ def test_a_moved_run_is_repaired_where_it_lies(run_copy, tmp_path) -> None:
 )
 def test_a_model_that_would_fill_the_memory(
     member, load, run_copy, monkeypatch
-) -> None:
+):
     """Keras would read gigabytes of zeros for minutes without a word."""
     monkeypatch.setattr(run_folder, "count_memory", lambda: 40 << 20)
     file = run_copy / "model.keras"
@@ -187,11 +185,9 @@ MARSHALED = {
         ("keras.layers", "Lambda", {"function": MARSHALED}, "Lambda"),
     ],
 )
-def test_hostile_model_runs_no_code(
-    module, name, config, word, run_copy, evil
-) -> None:
+def test_hostile_model_runs_no_code(module, name, config, word, run_copy, evil):
 
-    def replace_layer(parts: dict) -> None:
+    def replace_layer(parts: dict):
         model = json.loads(parts["config.json"])
         layer = model["config"]["layers"][2]
         layer["module"] = module
@@ -212,7 +208,7 @@ def test_hostile_model_runs_no_code(
 GRID = np.array([[0, 1], [2, 3]], np.float32)
 
 
-def test_what_is_kept_is_read(tmp_path, rng) -> None:
+def test_what_is_kept_is_read(tmp_path, rng):
     assert read_outputs(tmp_path, GRID) == {}
     images = rng.uniform(-0.1, 1.1, (2, 3, 4, 1))
     images[0, 0, 0] = np.nan
@@ -238,9 +234,7 @@ def test_what_is_kept_is_read(tmp_path, rng) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_files_that_do_not_fit_are_left_out(
-    tmp_path, capsys, monkeypatch
-) -> None:
+def test_files_that_do_not_fit_are_left_out(tmp_path, capsys, monkeypatch):
     """A bomb, images of another number, an encrypted and a damaged file."""
     sizes = [
         (2, 3, 4),
@@ -269,14 +263,14 @@ def test_files_that_do_not_fit_are_left_out(
     assert "other combinations" in capsys.readouterr().err
 
 
-def test_restarts_would_replace_outputs() -> None:
+def test_restarts_would_replace_outputs():
     flags = ["--flagfile=donut.flags", "--keep_outputs=2", "--id_target=0.1"]
     with pytest.raises(ConfigError, match="id_target"):
         make_checked_dataset(parse_config(flags))
 
 
 @pytest.mark.slow
-def test_a_run_keeps_what_it_draws(make_smoke) -> None:
+def test_a_run_keeps_what_it_draws(make_smoke):
     config = make_smoke("--epochs=4", "--keep_outputs=4", "--eval_every=0")
     train_and_evaluate(config)
 

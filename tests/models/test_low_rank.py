@@ -51,7 +51,7 @@ def compute_gradients(layer: keras.Layer, inputs, weights=1.0) -> list:
 
 
 @pytest.mark.parametrize("scale", [1e-3, 50.0])
-def test_matrices_equal_loop_whatever_the_length_of_vectors(scale) -> None:
+def test_matrices_equal_loop_whatever_the_length_of_vectors(scale):
     layer = make_layer()
     coefficients, left, right = layer.get_weights()
     layer.set_weights([coefficients, scale * left, right / scale])
@@ -76,7 +76,7 @@ def test_matrices_equal_loop_whatever_the_length_of_vectors(scale) -> None:
     ],
     ids=["float32", "int32", "int64"],
 )
-def test_absent_factor_is_the_zero_matrix(index) -> None:
+def test_absent_factor_is_the_zero_matrix(index):
     layer = make_layer()
 
     images = layer(index)
@@ -88,7 +88,7 @@ def test_absent_factor_is_the_zero_matrix(index) -> None:
         assert not np.any(gradient)
 
 
-def test_soft_code_mixes_matrices(rng) -> None:
+def test_soft_code_mixes_matrices(rng):
     layer = make_layer("code")
     code = rng.random((2, NUM_VALUES), np.float32)
 
@@ -98,7 +98,7 @@ def test_soft_code_mixes_matrices(rng) -> None:
     assert_allclose(images, expected, atol=1e-5)
 
 
-def test_zero_vectors_are_finite(rng) -> None:
+def test_zero_vectors_are_finite(rng):
     layer = make_layer()
     coefficients, left, right = layer.get_weights()
     left[0, 1] = 0.0
@@ -117,7 +117,7 @@ def test_zero_vectors_are_finite(rng) -> None:
     assert not np.any(matrices[1])
 
 
-def test_mixed_precision_keeps_large_indices() -> None:
+def test_mixed_precision_keeps_large_indices():
     layer = LowRankEmbedding(300, 4, 2, dtype="mixed_bfloat16")
 
     (image,) = layer(np.float32([257]))
@@ -127,7 +127,7 @@ def test_mixed_precision_keeps_large_indices() -> None:
     assert_allclose(tf.cast(image, "float32"), expected, atol=0.05)
 
 
-def test_config_round_trip() -> None:
+def test_config_round_trip():
     layer = make_layer(
         "code",
         coefficient_regularizer=forced_rendering.EntropyRegularizer(0.1),
@@ -148,7 +148,7 @@ def test_config_round_trip() -> None:
     assert copy.compute_output_shape((7, 5)) == (7, *SHAPE)
 
 
-def test_published_start() -> None:
+def test_published_start():
     config = parse_config(["--flagfile=low_rank.flags"])
     dataset = make_dataset(config)
 
@@ -169,7 +169,7 @@ def test_published_start() -> None:
     assert 1 < analysis.summary["effective_rank"] < 32
 
 
-def test_narrow_convolution_is_a_convolution(rng) -> None:
+def test_narrow_convolution_is_a_convolution(rng):
     images = rng.standard_normal((3, 6, 5, 2), np.float32)
     kernel = rng.normal(size=(3, 3, 2, 2))
     bias = rng.normal(size=2)

@@ -53,7 +53,7 @@ def make(*flags: str) -> keras.Model:
         (["--model=coordinate", "--width=256", "--depth=2"], 146_435),
     ],
 )
-def test_published_sizes(flags, weights) -> None:
+def test_published_sizes(flags, weights):
     trained = make(*flags).trainable_weights
     assert sum(np.prod(weight.shape) for weight in trained) == weights
 
@@ -67,7 +67,7 @@ TILED = (
 @pytest.mark.parametrize(
     "name", ["cnn", "mlp", "rotation", "low_rank", "hard_rendering"]
 )
-def test_images_are_of_the_size_of_the_data(name) -> None:
+def test_images_are_of_the_size_of_the_data(name):
     model = make(f"--model={name}", *TILED)
     points = TILES.grid()[::50]
     image = model.predict(points, verbose=0)
@@ -76,7 +76,7 @@ def test_images_are_of_the_size_of_the_data(name) -> None:
     assert np.isfinite(image).all()
 
 
-def test_output_is_float32_under_mixed_precision() -> None:
+def test_output_is_float32_under_mixed_precision():
     config = parse_config(SMALL)
     model = make_model(config, make_checked_dataset(config), "mixed_bfloat16")
 
@@ -110,13 +110,13 @@ def test_output_is_float32_under_mixed_precision() -> None:
         (["--model=slots", "--groups=x+x,y"], "as in x_a[+]y_a,x_b[+]y_b"),
     ],
 )
-def test_rules_of_the_models(flags, message) -> None:
+def test_rules_of_the_models(flags, message):
     with pytest.raises(ConfigError, match=message):
         make_checked_dataset(parse_config(flags))
     make_checked_dataset(parse_config([*flags, "--model=mlp"]))
 
 
-def test_memory_of_this_machine_limits_runs_that_are_here(monkeypatch) -> None:
+def test_memory_of_this_machine_limits_runs_that_are_here(monkeypatch):
     monkeypatch.setattr(registry, "count_memory", lambda: 10**8)
     config = parse_config(["--grid_size=600", "--eval_points=360000"])
 
@@ -133,7 +133,7 @@ def test_memory_of_this_machine_limits_runs_that_are_here(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("module", [encodings, forced_rendering, pixels])
-def test_examples_of_layers(module) -> None:
+def test_examples_of_layers(module):
     results = doctest.testmod(module)
     assert results.attempted > 0
     assert results.failed == 0

@@ -35,7 +35,7 @@ def make_decoder(dtype: Any = torch.float32) -> Any:
         (torch.float64, "unit"),
     ],
 )
-def test_geometry_is_exact(dtype, inputs) -> None:
+def test_geometry_is_exact(dtype, inputs):
     module = make_decoder(dtype)
 
     result = tfcomp.evaluate(
@@ -71,7 +71,7 @@ def training() -> Any:
     return module
 
 
-def check_is_untouched(module: Any) -> None:
+def check_is_untouched(module: Any):
     assert module.training
     assert module.drop.training
     assert not module.hidden.training
@@ -82,7 +82,7 @@ def check_is_untouched(module: Any) -> None:
         assert not part._forward_hooks
 
 
-def test_a_module_is_as_before(training) -> None:
+def test_a_module_is_as_before(training):
     before = {}
     for name, value in training.state_dict().items():
         before[name] = value.clone()
@@ -97,7 +97,7 @@ def test_a_module_is_as_before(training) -> None:
         assert torch.equal(value, before[name])
 
 
-def test_a_module_that_fails_is_as_before(training) -> None:
+def test_a_module_that_fails_is_as_before(training):
     call = TorchModule(training, ["hidden"])
     wrong = np.zeros((2, 5), np.float32)
 
@@ -108,7 +108,7 @@ def test_a_module_that_fails_is_as_before(training) -> None:
     check_is_untouched(training)
 
 
-def test_a_module_without_derivatives_has_differences() -> None:
+def test_a_module_without_derivatives_has_differences():
     class Steps(torch.nn.Module):
         def forward(self, factors: Any) -> Any:
             return torch.from_numpy(TABLE.draw(factors.numpy()))
@@ -118,7 +118,7 @@ def test_a_module_without_derivatives_has_differences() -> None:
     assert result.analysis.nondifferentiable == ["image"]
 
 
-def test_modules_of_other_forms() -> None:
+def test_modules_of_other_forms():
     class Pair(torch.nn.Module):
         def forward(self, factors: Any) -> Any:
             return factors, factors
@@ -129,9 +129,9 @@ def test_modules_of_other_forms() -> None:
         tfcomp.evaluate(Pair(), TABLE)
 
 
-def test_encoders_get_channels_first() -> None:
+def test_encoders_get_channels_first():
     class Encoder(torch.nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.conv = torch.nn.Conv2d(3, 2, 1)
             self.flat = torch.nn.Flatten()
@@ -156,9 +156,9 @@ def test_encoders_get_channels_first() -> None:
     assert_allclose(activations, expected, atol=1e-6)
 
 
-def test_the_pooled_output_of_an_encoder_is_its_embedding() -> None:
+def test_the_pooled_output_of_an_encoder_is_its_embedding():
     class Encoder(torch.nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.body = torch.nn.Flatten()
             self.pool = torch.nn.Linear(NUM_PIXELS, 2)

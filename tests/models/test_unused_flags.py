@@ -30,7 +30,7 @@ def describe(*flags: str, names: Sequence[str]) -> str:
     return describe_unused(parse_config(["smoke", *flags]), names)
 
 
-def test_a_flag_of_another_model_is_named() -> None:
+def test_a_flag_of_another_model_is_named():
     flags = ("--groups=nope", "--rank=8", "--sigma=2")
     note = describe(*flags, names=["groups", "rank", "sigma", "seed"])
     assert "--groups=nope" in note
@@ -41,8 +41,8 @@ def test_a_flag_of_another_model_is_named() -> None:
     assert not describe("--model=additive", names=["groups"])
 
 
-def test_commands_print_it(monkeypatch, capsys) -> None:
-    def stop(*arguments: object) -> None:
+def test_commands_print_it(monkeypatch, capsys):
+    def stop(*arguments: object):
         raise RunError("a training would begin")
 
     monkeypatch.setattr(train, "run_training", stop)
@@ -57,19 +57,19 @@ def test_commands_print_it(monkeypatch, capsys) -> None:
     assert "--rank=3" in str(notes)
 
 
-def test_parts_that_use_a_flag_exist() -> None:
+def test_parts_that_use_a_flag_exist():
     parts = {*MODELS.names(), *ENCODINGS.names(), *DATASETS.names()}
     for field in all_fields():
         assert parts.issuperset(field.metadata["used_by"])
 
 
-def test_parts_of_users_may_read_any_flag() -> None:
+def test_parts_of_users_may_read_any_flag():
     dataset = next(iter(own_factors.SPACES))
     assert not describe(f"--dataset={dataset}", names=["groups"])
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_model_reads_no_flag_that_is_named(name, monkeypatch) -> None:
+def test_a_model_reads_no_flag_that_is_named(name, monkeypatch):
     flags = [f"--model={name}", "--encoding=one_hot"]
     config = parse_config([*LINE.split(), *flags])
     dataset = make_data(LINE, *flags)

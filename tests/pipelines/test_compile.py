@@ -22,7 +22,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_it_loads_back(compiled: Path) -> None:
+def test_it_loads_back(compiled: Path):
     text = compiled.read_text()
     assert str(Path(__file__).parents[2]) not in text
     assert str(Path.home()) not in text
@@ -39,7 +39,7 @@ def spec(compiled: Path) -> dict[str, Any]:
     return first
 
 
-def test_every_step_has_the_image(spec: dict[str, Any]) -> None:
+def test_every_step_has_the_image(spec: dict[str, Any]):
     executors = spec["deploymentSpec"]["executors"]
     assert set(executors) == {f"exec-{s.replace('_', '-')}" for s in STEPS}
     for executor in executors.values():
@@ -49,7 +49,7 @@ def test_every_step_has_the_image(spec: dict[str, Any]) -> None:
         assert "pip install" not in command
 
 
-def test_steps_are_in_order(spec: dict[str, Any]) -> None:
+def test_steps_are_in_order(spec: dict[str, Any]):
     tasks = spec["root"]["dag"]["tasks"]
     assert "example-validator" in tasks["trainer"]["dependentTasks"]
     (gate,) = (task for task in tasks.values() if "triggerPolicy" in task)
@@ -61,7 +61,7 @@ def test_steps_are_in_order(spec: dict[str, Any]) -> None:
     assert inner["pusher"]["dependentTasks"] == ["infra-validator"]
 
 
-def test_mistakes(tmp_path: Path) -> None:
+def test_mistakes(tmp_path: Path):
     with pytest.raises(ConfigError, match="--output"):
         main(["", "--output=pipeline.json"])
     (tmp_path / "file").touch()
@@ -73,7 +73,7 @@ def test_mistakes(tmp_path: Path) -> None:
     "flag",
     ["--profile=nix", "--export_dir=", "--scheduler=nowhere", "--profil=smoke"],
 )
-def test_bad_flags(flag: str, working_folder: Path) -> None:
+def test_bad_flags(flag: str, working_folder: Path):
     with pytest.raises((ConfigError, RunError)) as caught:
         run_local(["", flag])
     assert str(caught.value).startswith(flag.partition("=")[0])
@@ -81,7 +81,7 @@ def test_bad_flags(flag: str, working_folder: Path) -> None:
     assert not list(working_folder.iterdir())
 
 
-def test_folder_in_use(tmp_path: Path) -> None:
+def test_folder_in_use(tmp_path: Path):
     with lock_folder(tmp_path):
         with pytest.raises(RunError, match="another process"):
             run_local(["", f"--pipeline_root={tmp_path}"])

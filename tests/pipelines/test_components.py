@@ -65,7 +65,7 @@ def test_planted_leak_is_stopped(
     inputs: Inputs,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture,
-) -> None:
+):
     call(pipeline.example_gen, inputs)
     call(pipeline.example_validator, inputs)
     assert read(inputs["anomalies"])["anomalies"] == []
@@ -89,7 +89,7 @@ def test_trainer_records_failed_trials(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture,
-) -> None:
+):
     pool = nullcontext(PoolHere())
     monkeypatch.setattr(sweep_run, "open_pool", lambda *_: pool)
     monkeypatch.setattr(sweep_run.Sweep, "write_reports", lambda sweep: None)
@@ -122,7 +122,7 @@ def test_good_model_is_pushed_once(
     inputs: Inputs,
     runs_dir: Path,
     tmp_path: Path,
-) -> None:
+):
     inputs["runs"].uri = str(runs_dir)
 
     assert call(pipeline.evaluator, inputs)
@@ -149,7 +149,7 @@ def test_trials_of_other_flags_or_code_are_left_out(
     tiny_profile: Profile,
     runs_dir: Path,
     tmp_path: Path,
-) -> None:
+):
     (trial,) = make_works(tiny_profile, runs_dir)[0].items
     stale = trial.path.with_name("0123456789abcdef")
     shutil.copytree(trial.path, stale)

@@ -17,7 +17,7 @@ NAMES = sorted(path.name for path in profiles.SHIPPED.iterdir())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_shipped_profile_is_valid(name: str) -> None:
+def test_shipped_profile_is_valid(name: str):
     profile = profiles.load_profile(name)
     assert profile.name == name
     assert list_datasets(profile)
@@ -30,7 +30,7 @@ def test_shipped_profile_is_valid(name: str) -> None:
 
 def test_profile_is_a_string_with_its_flags(
     tiny_profile: profiles.Profile,
-) -> None:
+):
     text = tiny_profile.to_json()
     assert "\n" not in text
     assert profiles.Profile.from_json(text) == tiny_profile
@@ -41,7 +41,7 @@ def test_profile_is_a_string_with_its_flags(
     assert "--grid_size=8" in flags
 
 
-def test_bounds_are_read(make_profile: MakeProfile) -> None:
+def test_bounds_are_read(make_profile: MakeProfile):
     rules = [*RULES, "--max=ood_mse=0.5", "--min=ood_position_accuracy=.95"]
     profile = make_profile(rules=rules)
     assert profile.bounds == [
@@ -54,7 +54,7 @@ def test_bounds_are_read(make_profile: MakeProfile) -> None:
 def test_plugins_are_named_by_the_user(
     make_profile: MakeProfile,
     evil: Path,
-) -> None:
+):
     flag = "--plugins=evil_part"
 
     with pytest.raises(RunError):
@@ -66,7 +66,7 @@ def test_plugins_are_named_by_the_user(
     assert flag in profile.parts["tiny_sweep"]
 
 
-def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
+def test_data_sets_are_shared_by_trials(make_profile: MakeProfile):
     profile = make_profile("--grid=depth=2,3", "--grid=sigma=1,2", "--seeds=3")
     (sweep,) = profiles.make_works(profile)
     assert len(sweep.items) == 12
@@ -77,7 +77,7 @@ def test_data_sets_are_shared_by_trials(make_profile: MakeProfile) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "nix", "/", "x" * 300])
-def test_unknown_profile(name: str) -> None:
+def test_unknown_profile(name: str):
     with pytest.raises(ConfigError, match="--profile .* quick, smoke"):
         profiles.load_profile(name)
 
@@ -94,17 +94,17 @@ def test_unknown_profile(name: str) -> None:
         "--candidat=tiny",
     ],
 )
-def test_wrong_rules(line: str, make_profile: MakeProfile) -> None:
+def test_wrong_rules(line: str, make_profile: MakeProfile):
     with pytest.raises((ConfigError, RunError), match=line.partition("=")[0]):
         make_profile(rules=[*RULES, line])
 
 
-def test_profile_without_thresholds(make_profile: MakeProfile) -> None:
+def test_profile_without_thresholds(make_profile: MakeProfile):
     with pytest.raises(ConfigError, match="--max"):
         make_profile(rules=RULES[:2])
 
 
-def test_two_of_one_name(write_profile: WriteProfile) -> None:
+def test_two_of_one_name(write_profile: WriteProfile):
     folder = write_profile()
     for kind, flagfile in (("own", "smoke"), ("threshold", "threshold_quick")):
         text = f"--flagfile={flagfile}.flags\n--run_name=same\n"
@@ -118,7 +118,7 @@ def test_a_path_is_not_the_shipped_profile(
     name: str,
     working_folder: Path,
     write_profile: WriteProfile,
-) -> None:
+):
     write_profile().rename(working_folder / "smoke")
     assert profiles.load_profile(name).candidate == "tiny"
     assert profiles.load_profile("smoke").candidate == "smoke_low_rank"

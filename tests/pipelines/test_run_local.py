@@ -36,7 +36,7 @@ Run = Callable[..., tuple[str, dict[str, str]]]
 class Place:
     """The folder of a pipeline and of its models."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path):
         self.path = path
         self.work = path / "root" / "work"
         self.own = write_tiny_profile(path / "own", *FLAGS, rules=RULES)
@@ -91,7 +91,7 @@ def again(place: Place, capsys: pytest.CaptureFixture) -> Run:
     return run
 
 
-def test_from_nothing_to_a_pushed_model(place: Place) -> None:
+def test_from_nothing_to_a_pushed_model(place: Place):
     command = [sys.executable, "-m", "pipelines.run_local", "--workers=1"]
     result = subprocess.run(
         [*command, *place.make_flags()],
@@ -118,7 +118,7 @@ def test_compiled_pipeline_runs_here(
     place: Place,
     tmp_path: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     path = tmp_path / "pipeline.yaml"
     flags = [f"--profile={place.own}", f"--output={path}"]
     assert compile.main(["", *flags]) == 0
@@ -136,7 +136,7 @@ def test_compiled_pipeline_runs_here(
 # Planted failures: stopped at the right step, nothing pushed
 
 
-def test_bad_model_is_stopped(place: Place, again: Run) -> None:
+def test_bad_model_is_stopped(place: Place, again: Run):
     rules = place.own / "pipeline.flags"
     text = rules.read_text()
     rules.write_text(f"{text}\n--max=id_relative_mse=1e-9")
@@ -153,7 +153,7 @@ def test_bad_model_is_stopped(place: Place, again: Run) -> None:
 def test_removed_data_and_a_broken_saved_model(
     place: Place,
     again: Run,
-) -> None:
+):
     """Data are written again, trials stay, and the damage is found."""
     evaluation = json.loads((place.work / "evaluation.json").read_text())
     models = place.work / "runs" / "saved_models" / "tiny"

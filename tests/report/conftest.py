@@ -11,7 +11,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture
-def no_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_pdf(monkeypatch: pytest.MonkeyPatch):
     """Writes empty PDF files, which take as long as pictures."""
     monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
 

@@ -94,7 +94,7 @@ def find_enough(tables: Tables, name: str = "ood/r2", **options) -> list:
     return enough.replace(np.nan, None).tolist()
 
 
-def test_means_and_intervals() -> None:
+def test_means_and_intervals():
     scores = spread([0.1, 0.3, 0.5, 0.7, 0.9])
     runs, numbers = plant({"cnn": scores}, determined=(3, 4))
 
@@ -127,7 +127,7 @@ def test_means_and_intervals() -> None:
         ([0.1, 0.3, 0.5, 0.89, 0.901], None),  # the interval reaches the bound
     ],
 )
-def test_enough_is_enough_at_every_larger_coverage(means, enough) -> None:
+def test_enough_is_enough_at_every_larger_coverage(means, enough):
     tables = plant({"cnn": spread(means)})
 
     assert find_enough(tables) == [enough]
@@ -136,7 +136,7 @@ def test_enough_is_enough_at_every_larger_coverage(means, enough) -> None:
     assert find_enough(tables, bound=0.999) == [None]
 
 
-def test_lines_and_their_order() -> None:
+def test_lines_and_their_order():
     good = spread(GOOD)
     scores = {"low_rank": good, "cnn": 0 * good}
     tables = plant(scores, determined=(1, 3, 4))
@@ -148,7 +148,7 @@ def test_lines_and_their_order() -> None:
     assert table["all_determined"].tolist() == [0.6, 0.6]
 
 
-def test_a_seed_has_no_interval() -> None:
+def test_a_seed_has_no_interval():
     scores = spread([0.98] * 5)
 
     one = find_enough(plant({"cnn": scores[:1]}))
@@ -158,14 +158,14 @@ def test_a_seed_has_no_interval() -> None:
     assert two["enough_low"].isna().all()
 
 
-def test_a_lost_score_is_not_left_out() -> None:
+def test_a_lost_score_is_not_left_out():
     scores = spread([0.98] * 5)
     scores[0, 2] = np.nan
 
     assert find_enough(plant({"cnn": scores})) == [0.6]
 
 
-def test_a_failed_run_is_left_out() -> None:
+def test_a_failed_run_is_left_out():
     scores = spread([0.98] * 5)
     scores[0, 2] = np.inf
     runs, numbers = plant({"cnn": scores})
@@ -175,7 +175,7 @@ def test_a_failed_run_is_left_out() -> None:
     assert table["n"].tolist() == [3, 3, 2, 3, 3]
 
 
-def test_bootstrap_of_all_samples() -> None:
+def test_bootstrap_of_all_samples():
     """The slow definition: every sample of four seeds, with repeats."""
     rng = np.random.default_rng(7)
     means = np.array([0.3, 0.9, 0.93, 0.97, 0.99])
@@ -207,7 +207,7 @@ def test_bootstrap_of_all_samples() -> None:
     assert table["enough_high"].tolist() == [high]
 
 
-def test_figure(tmp_path) -> None:
+def test_figure(tmp_path):
     good = spread(GOOD)
     scores = {"low_rank": good, "cnn": good / 2}
     runs, numbers = plant(scores, determined=(3, 4))
@@ -231,7 +231,7 @@ def test_figure(tmp_path) -> None:
         ("coverage/combinations", {}, "bound"),
     ],
 )
-def test_mistakes(name, options, words) -> None:
+def test_mistakes(name, options, words):
     runs, numbers = plant({"cnn": spread([0.9] * 5)})
     with pytest.raises(tfcomp.ConfigError, match=words):
         tfcomp.coverage_table(
@@ -242,7 +242,7 @@ def test_mistakes(name, options, words) -> None:
         )
 
 
-def test_runs_without_coverage() -> None:
+def test_runs_without_coverage():
     runs, numbers = plant({"cnn": spread([0.9] * 5)})
     numbers = numbers[numbers["name"] != "coverage/combinations"]
     with pytest.raises(tfcomp.ConfigError, match="coverage/combinations"):
@@ -262,7 +262,7 @@ def covered() -> Tables:
 
 
 @pytest.mark.parametrize("name", ["composed_ood", "accuracy_ood"])
-def test_embeddings(covered, name) -> None:
+def test_embeddings(covered, name):
     """A sum needs what the certificate says, a memory all, noise never."""
     of_sum, of_memory, of_noise = find_enough(covered, name)
 
@@ -275,7 +275,7 @@ def test_embeddings(covered, name) -> None:
     assert of_noise is None
 
 
-def test_a_sum_is_exact_where_it_is_determined(covered) -> None:
+def test_a_sum_is_exact_where_it_is_determined(covered):
     runs, numbers = covered
 
     table = tfcomp.coverage_table(runs, numbers, "composed_ood")
@@ -301,7 +301,7 @@ def write(path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("no_pdf")
-def test_command_of_embeddings(tmp_path, capsys) -> None:
+def test_command_of_embeddings(tmp_path, capsys):
     path = write(tmp_path / "own.npz")
     output = tmp_path / "out"
 
@@ -318,7 +318,7 @@ def test_command_of_embeddings(tmp_path, capsys) -> None:
         embeddings.main(["embeddings", str(path), FLAGS, "--seeds=0"])
 
 
-def test_command_of_data(tmp_path, capsys) -> None:
+def test_command_of_data(tmp_path, capsys):
     """Of images that add up, the additive predictor needs the certificate."""
     path = write(tmp_path / "own.npz")
     data = ["--dataset=table", f"--data={path}", "--region=none"]

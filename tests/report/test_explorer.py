@@ -155,12 +155,12 @@ def hover(page: Page, column: int, row: int) -> dict[str, Any]:
     return selected(page)
 
 
-def click(page: Page, column: int, row: int) -> None:
+def click(page: Page, column: int, row: int):
     x, y = find_cell(page, column, row)
     page.mouse.click(x, y)
 
 
-def test_no_error_and_no_request(page, path) -> None:
+def test_no_error_and_no_request(page, path):
     page.problems.clear()
 
     page.reload()
@@ -172,7 +172,7 @@ def test_no_error_and_no_request(page, path) -> None:
     assert "http" not in text
 
 
-def test_runs_and_combinations(page, models) -> None:
+def test_runs_and_combinations(page, models):
     splits = models[0].dataset.splits
 
     combinations = list_combinations(page)
@@ -192,13 +192,13 @@ def test_runs_and_combinations(page, models) -> None:
     assert combinations[-1]["levels"] == levels
 
 
-def test_what_does_not_exist_is_not_selected(page) -> None:
+def test_what_does_not_exist_is_not_selected(page):
     for run, combination in ((2, 0), (-1, 0), (0, 24), (0, 0.5)):
         with pytest.raises(Exception, match="from 0 to"):
             select(page, run, combination)
 
 
-def test_pixels_are_those_of_the_models(page, models) -> None:
+def test_pixels_are_those_of_the_models(page, models):
     is_ood = models[0].dataset.splits.is_ood
 
     for run, model in enumerate(models):
@@ -213,7 +213,7 @@ def test_pixels_are_those_of_the_models(page, models) -> None:
             assert marks.startswith("Held out") == is_ood[combination]
 
 
-def test_an_output_that_differs_shows_as_different(page) -> None:
+def test_an_output_that_differs_shows_as_different(page):
     row, column, _ = CHANGE
     for run, combination in ((0, PLANTED), (1, 3), (1, PLANTED)):
         is_planted = (run, combination) == (1, PLANTED)
@@ -232,7 +232,7 @@ def test_an_output_that_differs_shows_as_different(page) -> None:
         assert page.locator("#explorer canvas[data-run]").count() == 2
 
 
-def test_predictors_without_a_network(page, models) -> None:
+def test_predictors_without_a_network(page, models):
     dataset = models[0].dataset
     is_ood = dataset.splits.is_ood
     references = predict_references(dataset)
@@ -253,7 +253,7 @@ def test_predictors_without_a_network(page, models) -> None:
             assert_allclose(pixels, expected, atol=STEP)
 
 
-def test_hovering_clicking_and_keys(page) -> None:
+def test_hovering_clicking_and_keys(page):
     first = hover(page, 0, 0)["combination"]
     output = read_pixels(page, "output")
     second = hover(page, 1, 0)["combination"]
@@ -283,7 +283,7 @@ def test_maps_have_y_where_images_have_it(
     tmp_path,
     names,
     down,
-) -> None:
+):
     """Images of a dot at one of 3 x 3 places."""
     places = np.array(list(np.ndindex(3, 3)))
     columns = 1 + places[:, names.index("x")]
@@ -316,7 +316,7 @@ def test_maps_have_y_where_images_have_it(
     assert axes.yaxis_inverted() == (down and names == "xy")
 
 
-def test_further_factors_runs_and_epochs(page) -> None:
+def test_further_factors_runs_and_epochs(page):
     combinations = list_combinations(page)
     first = combinations[0]["factors"]
     select(page, 0, 0)
@@ -346,7 +346,7 @@ def test_further_factors_runs_and_epochs(page) -> None:
     assert sliders.count() == 1  # this run kept nothing
 
 
-def test_a_line_draws_the_images_along_it(page) -> None:
+def test_a_line_draws_the_images_along_it(page):
     strip = page.locator('#explorer [data-part="line"]')
     assert not strip.is_visible()
 
@@ -373,7 +373,7 @@ def test_a_line_draws_the_images_along_it(page) -> None:
     assert strip.is_visible()
 
 
-def test_in_a_notebook(browser, models, tmp_path) -> None:
+def test_in_a_notebook(browser, models, tmp_path):
     """A cell shows it as a frame of its own, of whatever is in its names."""
     cell = tmp_path / "cell.html"
     cell.write_text(f"<body>{models[0].explore()._repr_html_()}</body>")
@@ -403,7 +403,7 @@ def explore(open_page: Callable, tmp_path: Path) -> Callable:
     return explore
 
 
-def test_bumps_are_upright(explore) -> None:
+def test_bumps_are_upright(explore):
     """In a picture y goes up, in an array down."""
     flags = "--dataset=gaussian_bumps --grid_size=8 --region=square:3-5"
     dataset = make_dataset(parse_config(flags.split()))
@@ -429,7 +429,7 @@ def test_bumps_are_upright(explore) -> None:
         assert selected(page)["factors"] == {"x": x, "y": y}
 
 
-def test_one_factor(explore) -> None:
+def test_one_factor(explore):
     rng = np.random.default_rng(0)
     images = rng.uniform(size=(6, 3, 3)).astype("f4")
     classes = np.arange(6)[:, None]
@@ -446,7 +446,7 @@ def test_one_factor(explore) -> None:
     assert_allclose(output, images[4], atol=STEP)
 
 
-def test_few_of_many_levels_exist(explore, monkeypatch) -> None:
+def test_few_of_many_levels_exist(explore, monkeypatch):
     """The page shows as many combinations as fit, and keys find them."""
     monkeypatch.setattr("tfcomp.report.explorer.MAX_EXPLORED", 30)
     rng = np.random.default_rng(0)

@@ -43,7 +43,7 @@ def test_tiles(
     channels,
     upright,
     rng,
-) -> None:
+):
     images = rng.uniform(-0.2, 1.2, (count, 4, 3, channels))
     pictures = images.clip(0, 1)
     if channels == 1:
@@ -69,7 +69,7 @@ def test_tiles(
         assert_allclose(pixels, picture, atol=0.5 / 255 + 1e-9)
 
 
-def test_broken_pixels_are_black_and_said() -> None:
+def test_broken_pixels_are_black_and_said():
     images = np.full((3, 2, 2, 1), 0.5)
     images[1, 0, 0] = np.nan
     images[2, 0, 1] = 1.25
@@ -84,7 +84,7 @@ def test_broken_pixels_are_black_and_said() -> None:
     assert sheet[2 * row, 2 * column] == 0
 
 
-def test_metric_tensors() -> None:
+def test_metric_tensors():
     table = tfcomp.FactorTable(
         IMAGES,
         CLASSES,
@@ -124,7 +124,7 @@ def average_squares(images: np.ndarray) -> np.ndarray:
     return np.square(images).mean(axis=(1, 2, 3))
 
 
-def test_errors_and_certificates(model) -> None:
+def test_errors_and_certificates(model):
     is_ood = model.dataset.splits.is_ood
     mean = IMAGES[~is_ood].mean(axis=0)
     nearest = predict_references(model.dataset)["nearest_id"]
@@ -155,7 +155,7 @@ def test_runs_on_the_same_data_share_what_needs_no_network(
     model,
     region,
     groups,
-) -> None:
+):
     other = make_model("other", IMAGES[::-1].copy(), region)
 
     data = explorer.collect([model.analysis, other.analysis])
@@ -163,7 +163,7 @@ def test_runs_on_the_same_data_share_what_needs_no_network(
     assert [run["group"] for run in data["runs"]] == groups
 
 
-def test_pages_stay_small(model, monkeypatch) -> None:
+def test_pages_stay_small(model, monkeypatch):
     # Gray images of 64 x 64 pixels of one run, in full.
     assert explorer.MAX_BYTES // (5 * 64 * 64) > 1600
     monkeypatch.setattr("tfcomp.report.explorer.MAX_BYTES", 60 * 5 * 20)

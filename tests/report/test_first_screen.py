@@ -56,7 +56,7 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
     return analyses
 
 
-def test_a_series_is_drawn_at_the_same_positions(series, tmp_path) -> None:
+def test_a_series_is_drawn_at_the_same_positions(series, tmp_path):
     runs = rename_runs(series)
     scored = score_runs(runs, tmp_path)
 
@@ -85,7 +85,7 @@ def test_a_series_is_drawn_at_the_same_positions(series, tmp_path) -> None:
         assert folder == analysis.run.path
 
 
-def test_errors_before_training_have_a_table(series) -> None:
+def test_errors_before_training_have_a_table(series):
     exhibits = make_errors(series).exhibits
 
     tables = {exhibit.name: exhibit.rows for exhibit in exhibits}
@@ -103,14 +103,14 @@ def test_errors_before_training_have_a_table(series) -> None:
     ]
 
 
-def test_a_run_that_cannot_be_written(series, capsys) -> None:
+def test_a_run_that_cannot_be_written(series, capsys):
     write_projections(series[0])
 
     assert "event files" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_pdf")
-def test_controls_draw_nothing_new(tmp_path) -> None:
+def test_controls_draw_nothing_new(tmp_path):
     flags = "--flagfile=smoke.flags --grid_size=8 --region=square:3-4"
     dataset = make_dataset(parse_config([*flags.split(), "--train_all"]))
     model = tfcomp.evaluate(
@@ -125,7 +125,7 @@ def test_controls_draw_nothing_new(tmp_path) -> None:
     assert "all: control" in page
 
 
-def test_runs_on_other_data_are_another_group(series) -> None:
+def test_runs_on_other_data_are_another_group(series):
     other = RunAnalysis.of_run(series[1].run)
     truth = other.evaluation.truth + 1e-3
     other.evaluation = dataclasses.replace(other.evaluation, truth=truth)
@@ -133,7 +133,7 @@ def test_runs_on_other_data_are_another_group(series) -> None:
     assert group_runs([*series, other]) == [series, [other]]
 
 
-def test_seeds_of_a_setting_are_in_order() -> None:
+def test_seeds_of_a_setting_are_in_order():
     errors = {"id": 0.01, "ood": 0.5}
     runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
 
@@ -143,7 +143,7 @@ def test_seeds_of_a_setting_are_in_order() -> None:
     assert row["seeds"].parts[0] == ("0", "0/")
 
 
-def test_a_predictor_has_a_mean_if_every_run_has_its_error() -> None:
+def test_a_predictor_has_a_mean_if_every_run_has_its_error():
     first = ScoredRun(
         "a",
         0,
@@ -177,7 +177,7 @@ def make_corner(region: str, name: str, repeats: int = 1) -> RunAnalysis:
     ).analysis
 
 
-def test_there_is_a_map_for_each_split(series) -> None:
+def test_there_is_a_map_for_each_split(series):
     model = make_corner("x:3-5,y:3-5", "a")
     again = model.rename("c", "c")
 
@@ -187,7 +187,7 @@ def test_there_is_a_map_for_each_split(series) -> None:
     assert names == ["landscape_a", "landscape_run_0"]
 
 
-def test_runs_with_other_scores_share_a_table() -> None:
+def test_runs_with_other_scores_share_a_table():
     """Of several images of a combination there are more scores."""
     once = make_corner("x:0,y:0", "once")
     twice = make_corner("x:0,y:0", "twice", repeats=2)
@@ -211,7 +211,7 @@ def list_names(runs: dict[str, str]) -> list[tuple[str, str]]:
     return name_runs(configs)
 
 
-def test_trials_have_no_hashes() -> None:
+def test_trials_have_no_hashes():
     flags = ["--depth=2", "--depth=3", "--depth=3 --seed=1"]
 
     assert list_names(dict(zip(HASHES, flags, strict=True))) == [
@@ -227,12 +227,12 @@ def test_trials_have_no_hashes() -> None:
     "flags",
     ["--depth=2 --width=9 --encoding=bump --rank=3", "--encoding=ramp", ""],
 )
-def test_names_that_users_gave_stay(flags) -> None:
+def test_names_that_users_gave_stay(flags):
     """Whether much differs, or one flag, or only the names."""
     assert list_names({"a": "", "b": flags}) == [("a", "a"), ("b", "b")]
 
 
-def test_seeds_of_runs_that_users_named_share_a_setting() -> None:
+def test_seeds_of_runs_that_users_named_share_a_setting():
     runs = {"a": "--depth=2", "b": "--depth=2 --seed=1", "c": "--depth=3"}
 
     assert list_names(runs) == [
@@ -260,7 +260,7 @@ def test_seeds_of_runs_that_users_named_share_a_setting() -> None:
         ),
     ],
 )
-def test_flags_that_change_only_together(flags: list, names: list) -> None:
+def test_flags_that_change_only_together(flags: list, names: list):
     configs = [parse_config(line.split()) for line in flags]
 
     sentence = describe_confounds(configs)
@@ -270,7 +270,7 @@ def test_flags_that_change_only_together(flags: list, names: list) -> None:
         assert name in sentence
 
 
-def test_a_subtitle_has_what_all_runs_share() -> None:
+def test_a_subtitle_has_what_all_runs_share():
     flags = {"dataset": "gaussian_bumps", "region": "corner:5"}
     mlp = flags | {"model": "mlp", "train_all": False}
     cnn = mlp | {"model": "cnn"}

@@ -58,12 +58,12 @@ def shapes() -> ModelReport:
         pd.DataFrame({"y": [4], "x": [3]}),
     ],
 )
-def test_one_combination(run, outputs, factors) -> None:
+def test_one_combination(run, outputs, factors):
     (image,) = run.draw(factors)
     assert_allclose(image, outputs[3, 4], atol=1e-6)
 
 
-def test_many_combinations(run, outputs) -> None:
+def test_many_combinations(run, outputs):
     images = run.draw()
     row = run.draw(x=range(12), y=5)
 
@@ -72,7 +72,7 @@ def test_many_combinations(run, outputs) -> None:
     assert_allclose(row, outputs[:, 5], atol=1e-6)
 
 
-def test_categories_by_name_and_by_number(shapes) -> None:
+def test_categories_by_name_and_by_number(shapes):
     by_name = shapes.draw(
         shape=["ring", "disc"],
         x=1,
@@ -98,7 +98,7 @@ def test_categories_by_name_and_by_number(shapes) -> None:
         [[0.4, 1, 2]],
     ],
 )
-def test_categories_that_do_not_exist(factors, shapes) -> None:
+def test_categories_that_do_not_exist(factors, shapes):
     with pytest.raises(ConfigError, match="among disc, r"):
         shapes.draw(factors)
 
@@ -117,12 +117,12 @@ def test_categories_that_do_not_exist(factors, shapes) -> None:
         (lambda r: r.plot_samples("odd"), "id, ood"),
     ],
 )
-def test_mistakes_say_what_there_is(run, call, words) -> None:
+def test_mistakes_say_what_there_is(run, call, words):
     with pytest.raises(ConfigError, match=words):
         call(run)
 
 
-def test_activations_and_geometry(run) -> None:
+def test_activations_and_geometry(run):
     points = np.float32([[3, 4], [5.5, 6]])
     stage = run.stages[1]
     stages = make_stage_model(run.model, [stage])
@@ -145,7 +145,7 @@ def test_activations_and_geometry(run) -> None:
     assert everywhere.shape == (144, 2, 2)
 
 
-def test_the_table_has_the_errors_of_all_combinations(run) -> None:
+def test_the_table_has_the_errors_of_all_combinations(run):
     table = run.to_frame()
 
     names = ["x", "y", "is_ood", "mse", "relative_mse", "ssim_error"]
@@ -156,7 +156,7 @@ def test_the_table_has_the_errors_of_all_combinations(run) -> None:
     assert means.tolist() == pytest.approx(scores, rel=1e-5)
 
 
-def test_a_finer_table_has_the_same_errors(run) -> None:
+def test_a_finer_table_has_the_same_errors(run):
     finer = run.refine(between=23).to_frame()  # every half pixel
 
     places = finer[["x", "y"]]
@@ -167,7 +167,7 @@ def test_a_finer_table_has_the_same_errors(run) -> None:
     assert_allclose(errors, expected, rtol=1e-3)
 
 
-def test_what_a_notebook_shows(run, shapes) -> None:
+def test_what_a_notebook_shows(run, shapes):
     page = shapes._repr_html_()
 
     assert "<table" in page
@@ -179,14 +179,14 @@ def test_what_a_notebook_shows(run, shapes) -> None:
     assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
 
 
-def test_samples_errors_and_layers_are_plotted(shapes) -> None:
+def test_samples_errors_and_layers_are_plotted(shapes):
     assert shapes.plot_samples("id").axes
     assert shapes.plot_samples("ood").axes
     assert shapes.plot_error().axes
     assert shapes.plot_layers().axes
 
 
-def test_figures_of_a_column_have_four_samples(run) -> None:
+def test_figures_of_a_column_have_four_samples(run):
     page = run.plot_samples("id")
     column = run.plot_samples("id", width="column")
 
@@ -197,7 +197,7 @@ def test_figures_of_a_column_have_four_samples(run) -> None:
 
 
 @pytest.mark.parametrize("share, least", [(1.0, 0.0), (0.01, 0.9)])
-def test_colors_of_errors_begin_at_0(share, least) -> None:
+def test_colors_of_errors_begin_at_0(share, least):
     places = CLASSES[:, 1:]
     rows = CLASSES[:, 0] == 0
     table = tfcomp.FactorTable(
@@ -216,7 +216,7 @@ def test_colors_of_errors_begin_at_0(share, least) -> None:
     assert high > picture.get_array().min()
 
 
-def test_a_perfect_image_that_the_reference_equals_is_no_error() -> None:
+def test_a_perfect_image_that_the_reference_equals_is_no_error():
     grays = np.zeros((3, 4, 4))
     grays[1] = 0.5
     grays[2] = 1
@@ -240,7 +240,7 @@ def make_categories(name: str) -> ModelReport:
     return tfcomp.evaluate(table.draw, table, name=name)
 
 
-def test_categories_have_no_geometry_to_plot() -> None:
+def test_categories_have_no_geometry_to_plot():
     model = make_categories("own")
 
     with pytest.raises(ConfigError, match="ordered"):
@@ -251,7 +251,7 @@ def test_categories_have_no_geometry_to_plot() -> None:
         model.plot_samples("ood")
 
 
-def test_models_that_cannot_share_a_report() -> None:
+def test_models_that_cannot_share_a_report():
     models = [make_categories("a b"), make_categories("a_b")]
 
     with pytest.raises(ConfigError, match="letters"):
@@ -260,7 +260,7 @@ def test_models_that_cannot_share_a_report() -> None:
         tfcomp.write_report([], "report")
 
 
-def test_settings_are_not_given_twice() -> None:
+def test_settings_are_not_given_twice():
     config = tfcomp.describe_run("smoke")
 
     with pytest.raises(ConfigError, match="describe_run"):

@@ -43,7 +43,7 @@ def render(*sections: Section, text: str = "") -> str:
     return render_page(text, text, answer, sections, Path())
 
 
-def test_texts_are_escaped() -> None:
+def test_texts_are_escaped():
     exhibit = Exhibit(
         EVIL,
         EVIL,
@@ -70,7 +70,7 @@ def test_texts_are_escaped() -> None:
     assert html.unescape(page).count(EVIL) >= 18
 
 
-def test_what_does_not_apply_is_not_shown() -> None:
+def test_what_does_not_apply_is_not_shown():
     link = Links([("a", "../a #1/")])
     rows = [{"run": link, "x": None, "y": 1.0}, {"run": "b", "x": None, "y": 2}]
     filled = Section(
@@ -154,7 +154,7 @@ def list_open(page: Page) -> list[str]:
     )
 
 
-def test_sections_fold_by_mouse_and_by_keys(page) -> None:
+def test_sections_fold_by_mouse_and_by_keys(page):
     finding = page.get_by_text("Finding 1.")
     assert list_open(page) == []
     assert finding.is_visible()
@@ -178,7 +178,7 @@ def test_sections_fold_by_mouse_and_by_keys(page) -> None:
     assert list_open(page) == []
 
 
-def test_links_unfold_what_they_lead_to(page, path) -> None:
+def test_links_unfold_what_they_lead_to(page, path):
     link = page.get_by_role("link", name="Section 2")
     link.click()
     assert list_open(page) == ["section-s2"]
@@ -194,7 +194,7 @@ def test_links_unfold_what_they_lead_to(page, path) -> None:
     assert page.locator("#figure-one img").is_visible()
 
 
-def test_pictures_are_enlarged(page) -> None:
+def test_pictures_are_enlarged(page):
     page.get_by_text("Finding 0.").click()
     link = page.locator("#figure-one a.zoom")
     dialog = page.locator("#page-zoom")
@@ -212,7 +212,7 @@ def test_pictures_are_enlarged(page) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 375])
-def test_contents_stick_and_nothing_is_cut(page, width) -> None:
+def test_contents_stick_and_nothing_is_cut(page, width):
     page.set_viewport_size({"width": width, "height": 600})
     page.get_by_role("button", name="Unfold all").click()
 
@@ -238,7 +238,7 @@ def list_answers(models: list) -> list[tfcomp.Exhibit]:
 
 
 @pytest.mark.usefixtures("no_pdf")
-def test_a_page_with_a_section_of_a_user(tmp_path) -> None:
+def test_a_page_with_a_section_of_a_user(tmp_path):
     """Names of levels, which name curves, are not names of files."""
     images = np.random.default_rng(0).random((24, 4, 4)).astype("f4")
     table = tfcomp.FactorTable(
@@ -284,7 +284,7 @@ def fail(models: list) -> list:
         (lambda models: [tfcomp.Exhibit("a/b", "", "")], "/"),
     ],
 )
-def test_a_section_that_fails_is_left_out(function, words, capsys) -> None:
+def test_a_section_that_fails_is_left_out(function, words, capsys):
     tfcomp.register_section("mine")(function)
     tfcomp.register_section("fine")(list_answers)
 
@@ -296,7 +296,7 @@ def test_a_section_that_fails_is_left_out(function, words, capsys) -> None:
     assert words in line
 
 
-def test_mistakes_of_registration() -> None:
+def test_mistakes_of_registration():
     tfcomp.register_section("mine")(list_answers)
     tfcomp.register_section("mine", title="Again")(list_answers)
 
@@ -306,7 +306,7 @@ def test_mistakes_of_registration() -> None:
         tfcomp.register_section("../up")
 
 
-def test_every_section_has_a_maker() -> None:
+def test_every_section_has_a_maker():
     assert [*MAKERS] == [name for name in SECTIONS if name != "explorer"]
     assert "umap" not in choose_sections([])
     assert choose_sections(["umap", "layers"]) == ["layers", "umap"]
@@ -324,7 +324,7 @@ def donut() -> SimpleNamespace:
     return analysis
 
 
-def test_without_umap_one_line_says_so(donut, monkeypatch) -> None:
+def test_without_umap_one_line_says_so(donut, monkeypatch):
     monkeypatch.setattr(stage_section, "has_umap", lambda: False)
 
     section = stage_section.make_umap([donut])
@@ -333,8 +333,8 @@ def test_without_umap_one_line_says_so(donut, monkeypatch) -> None:
     assert "pip install 'tfcomp[umap]'" in section.finding
 
 
-def test_umap_that_fails_is_left_out(donut, monkeypatch, capsys) -> None:
-    def fail(_: object) -> None:
+def test_umap_that_fails_is_left_out(donut, monkeypatch, capsys):
+    def fail(_: object):
         raise OSError("LLVM ERROR")
 
     monkeypatch.setattr(stage_section, "has_umap", lambda: True)

@@ -61,7 +61,7 @@ def test_scores_have_means_and_intervals_over_seeds(
     numbers,
     row,
     seeds,
-) -> None:
+):
     names = ["ood/mse", "own"]
 
     plot = tfcomp.plot_scores(
@@ -82,7 +82,7 @@ def test_scores_have_means_and_intervals_over_seeds(
 
 
 @pytest.mark.parametrize("plot", [tfcomp.plot_scores, tfcomp.plot_curves])
-def test_settings_are_in_the_order_of_their_numbers(numbers, plot) -> None:
+def test_settings_are_in_the_order_of_their_numbers(numbers, plot):
     depths = RUNS["depth"].map({2: 10, 3: 2})
     runs = RUNS.assign(depth=depths)
 
@@ -94,7 +94,7 @@ def test_settings_are_in_the_order_of_their_numbers(numbers, plot) -> None:
     assert list(figure.data[column].unique()) == ["depth 2", "depth 10"]
 
 
-def test_a_line_over_stages(numbers) -> None:
+def test_a_line_over_stages(numbers):
     deep = RUNS[RUNS["depth"] == 3]
 
     points = tfcomp.plot_curves(deep, numbers, "own").data
@@ -106,7 +106,7 @@ def test_a_line_over_stages(numbers) -> None:
     assert_allclose(of_image, find_interval(IMAGE[3:]))
 
 
-def test_a_row_of_two_depths_has_the_stages_of_the_deeper_one(numbers) -> None:
+def test_a_row_of_two_depths_has_the_stages_of_the_deeper_one(numbers):
     is_code = (numbers["run"] == "f") & (numbers["stage"] == "code")
     deeper = numbers[is_code].assign(stage="stage_0")
     order = {
@@ -129,7 +129,7 @@ def test_a_row_of_two_depths_has_the_stages_of_the_deeper_one(numbers) -> None:
     assert plot.data["stage"].tolist() == ["code", "stage_0", "image"]
 
 
-def test_a_line_over_epochs(numbers) -> None:
+def test_a_line_over_epochs(numbers):
     plot = tfcomp.plot_curves(
         RUNS,
         numbers,
@@ -142,7 +142,7 @@ def test_a_line_over_epochs(numbers) -> None:
     assert plot.data["mean"].iloc[3] == pytest.approx(10 * OWN[3:].mean())
 
 
-def test_a_seed_that_lacks_its_number_leaves_no_mean(numbers) -> None:
+def test_a_seed_that_lacks_its_number_leaves_no_mean(numbers):
     is_lost = (numbers["run"] == "a") & (numbers["when"] == "end")
     numbers["value"] = numbers["value"].mask(is_lost)
 
@@ -164,7 +164,7 @@ def test_a_seed_that_lacks_its_number_leaves_no_mean(numbers) -> None:
     assert np.isnan(together["value"].iloc[-1])
 
 
-def test_looks_are_those_of_matplotlib(numbers, tmp_path) -> None:
+def test_looks_are_those_of_matplotlib(numbers, tmp_path):
     style = {
         "axes.prop_cycle": matplotlib.cycler(color=["r", "b"]),
         "lines.linewidth": 3.0,
@@ -190,12 +190,12 @@ def test_looks_are_those_of_matplotlib(numbers, tmp_path) -> None:
         ({"names": "own", "width": "a4"}, "column, page"),
     ],
 )
-def test_mistakes(numbers, options, words) -> None:
+def test_mistakes(numbers, options, words):
     with pytest.raises(tfcomp.ConfigError, match=words):
         tfcomp.plot_scores(RUNS, numbers, **options)
 
 
-def test_a_score_without_numbers(numbers) -> None:
+def test_a_score_without_numbers(numbers):
     numbers["value"] = np.nan
 
     with pytest.raises(tfcomp.ConfigError):

@@ -27,7 +27,7 @@ def describe(id_error: Any, ood_error: Any, **changes: Any) -> str:
     ("error", "verdict"),
     [(0.0501, "is worse on"), (0.05, "draws"), (1.05, "fails on")],
 )
-def test_the_error_decides_on_the_verdict(error, verdict) -> None:
+def test_the_error_decides_on_the_verdict(error, verdict):
     sentence = describe(0.002, error)
 
     assert f"{verdict} held-out" in sentence
@@ -36,7 +36,7 @@ def test_the_error_decides_on_the_verdict(error, verdict) -> None:
 
 
 @pytest.mark.parametrize("error", [0.001, None])
-def test_a_network_that_fits_nothing_is_called_that_first(error) -> None:
+def test_a_network_that_fits_nothing_is_called_that_first(error):
     sentence = describe(0.0502, error)
 
     assert "does not fit" in sentence
@@ -45,7 +45,7 @@ def test_a_network_that_fits_nothing_is_called_that_first(error) -> None:
     assert ("held-out" in sentence) == (error is not None)
 
 
-def test_of_several_images_the_mean_is_fitted() -> None:
+def test_of_several_images_the_mean_is_fitted():
     """The blank image has an error of 0.2; the mean image, 0.18."""
     scores = {
         "mse": 0.1802,
@@ -66,13 +66,13 @@ def test_of_several_images_the_mean_is_fitted() -> None:
         ("mean training image", "the mean training image"),
     ],
 )
-def test_the_unit_of_the_error_is_named(reference, image) -> None:
+def test_the_unit_of_the_error_is_named(reference, image):
     sentence = describe(0.002, 0.82, reference=reference)
     assert f"0.82 times {image}" in sentence
 
 
 @pytest.mark.parametrize("error", [None, math.nan])
-def test_missing_numbers_are_no_errors(error) -> None:
+def test_missing_numbers_are_no_errors(error):
     unplaced = {"relative_mse": 0.7, "position_accuracy": error}
 
     assert "not a number" in describe(error, 0.5)
@@ -87,16 +87,16 @@ def test_missing_numbers_are_no_errors(error) -> None:
         ({"copies": {"num_copies": 24, "num_held_out": 25}}, "24 of their 25"),
     ],
 )
-def test_what_training_lacked_or_knew_is_said(changes, words) -> None:
+def test_what_training_lacked_or_knew_is_said(changes, words):
     assert words in describe(0.01, 0.7, **changes)
     assert words not in describe(0.01, 0.7)
 
 
-def test_without_a_region_nothing_was_held_out() -> None:
+def test_without_a_region_nothing_was_held_out():
     assert "nothing was held out" in describe(0.01, None, points={"ood": 0})
 
 
-def test_of_predictors_that_ignore_a_factor_the_best_is_listed() -> None:
+def test_of_predictors_that_ignore_a_factor_the_best_is_listed():
     scores = {
         "nearest_id": {"ood": 0.7},
         "mean_over_x": {"ood": 0.2},

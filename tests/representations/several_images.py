@@ -61,7 +61,7 @@ def find_combinations(factors: np.ndarray) -> np.ndarray:
 class Sampler:
     """A perfect sampler: gives a random true image of each combination."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._rng = np.random.default_rng(0)
 
     def __call__(self, factors: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ class LookUp(tfcomp.Reader):
         classes: What it reads off each, [n, F].
     """
 
-    def __init__(self, images: np.ndarray, classes: np.ndarray) -> None:
+    def __init__(self, images: np.ndarray, classes: np.ndarray):
         image = keras.Input((SIDE, SIDE, 1))
         network = keras.Model(image, image)
         super().__init__(network, TABLE.space)

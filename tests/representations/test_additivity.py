@@ -69,7 +69,7 @@ def compute_r2(values: np.ndarray, index: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("values", [SUM, SUM @ ROTATION + 5, 1e-3 * SUM])
-def test_a_sum_of_parts_scores_one(values) -> None:
+def test_a_sum_of_parts_scores_one(values):
     additive, chance = measure_additivity(values, INDEX, SIZES, IS_OOD)
 
     scores = additive.scores
@@ -87,7 +87,7 @@ def test_a_sum_of_parts_scores_one(values) -> None:
 
 
 @pytest.mark.parametrize("values", [PRODUCT, RANDOM])
-def test_products_and_random_tables_score_at_chance(values) -> None:
+def test_products_and_random_tables_score_at_chance(values):
     scores = measure(values).scores
 
     assert scores["additive_r2"] == approx(CHANCE, abs=0.02)
@@ -95,7 +95,7 @@ def test_products_and_random_tables_score_at_chance(values) -> None:
     assert scores["accuracy_ood"] < 0.4
 
 
-def test_a_sum_and_noise() -> None:
+def test_a_sum_and_noise():
     """The noise has as much variance as the sum."""
     ratio = sum_squares(SUM) / sum_squares(RANDOM)
 
@@ -122,7 +122,7 @@ def test_correlated_parts_are_told_from_orthogonal_ones(
     cosine,
     angle,
     rng,
-) -> None:
+):
     parts = []
     for size, axis in zip(SIZES, axes, strict=True):
         heights = rng.normal(size=size)
@@ -136,7 +136,7 @@ def test_correlated_parts_are_told_from_orthogonal_ones(
 
 
 @pytest.mark.parametrize("count", [COUNT, 90])
-def test_the_peers_r2_by_scikit_learn(count, rng) -> None:
+def test_the_peers_r2_by_scikit_learn(count, rng):
     rows = rng.permutation(COUNT)[:count]
     values = (SUM + PRODUCT + RANDOM)[rows]
     index = INDEX[rows]
@@ -157,7 +157,7 @@ def test_the_peers_r2_by_scikit_learn(count, rng) -> None:
     assert scores["additive_r2_whitened"] == approx(expected, abs=1e-6)
 
 
-def test_the_chance_level_is_a_mean_over_permutations() -> None:
+def test_the_chance_level_is_a_mean_over_permutations():
     """One permutation has a share of 0.01 more or less."""
     _, chance = measure_additivity(
         SUM + RANDOM,
@@ -198,7 +198,7 @@ def compute_abs_cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("is_complete", [True, False])
-def test_marginal_means_by_the_definitions_of_the_peers(is_complete) -> None:
+def test_marginal_means_by_the_definitions_of_the_peers(is_complete):
     """Values of two factors go together if the grid is not complete."""
     steps = np.abs(INDEX[:, 0] - INDEX[:, 1])
     is_kept = is_complete | (steps <= 2)
@@ -235,7 +235,7 @@ def test_marginal_means_by_the_definitions_of_the_peers(is_complete) -> None:
         assert row["k95"] == 1 + np.sum(shares < 0.95)
 
 
-def test_values_that_training_lacks_are_not_read() -> None:
+def test_values_that_training_lacks_are_not_read():
     """One value of the first factor is held out with all of the second."""
     is_last = INDEX[:, 0] == 4
 
@@ -251,7 +251,7 @@ def test_values_that_training_lacks_are_not_read() -> None:
     assert in_part.scores["accuracy_ood"] == 1
 
 
-def test_composition_by_its_definition() -> None:
+def test_composition_by_its_definition():
     values = SUM + 0.5 * PRODUCT
 
     scores = measure(values).scores
@@ -264,7 +264,7 @@ def test_composition_by_its_definition() -> None:
     assert scores["composed_ood"] == approx(error / spread)
 
 
-def test_blocks_change_nothing(monkeypatch) -> None:
+def test_blocks_change_nothing(monkeypatch):
     values = (SUM + RANDOM).astype(np.float32)
     expected = measure(values).scores
 
@@ -273,7 +273,7 @@ def test_blocks_change_nothing(monkeypatch) -> None:
     assert blocks == approx(expected, abs=1e-9)
 
 
-def test_more_units_than_rows() -> None:
+def test_more_units_than_rows():
     """The scores are the same by the span of the rows."""
     values = (SUM + RANDOM).astype(np.float32)
     zeros = np.zeros((COUNT, COUNT))
@@ -286,13 +286,13 @@ def test_more_units_than_rows() -> None:
         assert wide[name] == approx(expected[name], abs=1e-3)
 
 
-def test_as_many_components_as_rows_explain_everything() -> None:
+def test_as_many_components_as_rows_explain_everything():
     values = RNG.normal(size=(COUNT, COUNT + 10))
 
     assert measure(values).scores["additive_r2_whitened"] is None
 
 
-def test_many_units_are_mixed(monkeypatch) -> None:
+def test_many_units_are_mixed(monkeypatch):
     values = SUM + RANDOM
     expected = measure(values).scores["additive_r2"]
     tiled = np.tile(values, (1, 5))
@@ -303,7 +303,7 @@ def test_many_units_are_mixed(monkeypatch) -> None:
     assert mixed == approx(expected, abs=0.1)
 
 
-def test_probes_as_by_scikit_learn() -> None:
+def test_probes_as_by_scikit_learn():
     values = SUM + 2 * RANDOM
     train = moments.split_rows(IS_OOD) == moments.ID
 
@@ -320,7 +320,7 @@ def test_probes_as_by_scikit_learn() -> None:
         assert row["accuracy_ood"] == approx(expected, abs=0.11)
 
 
-def test_equal_embeddings_have_no_score() -> None:
+def test_equal_embeddings_have_no_score():
     additive = measure(np.ones((COUNT, 3)))
 
     assert additive.scores["additive_r2"] is None

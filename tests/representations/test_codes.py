@@ -24,14 +24,14 @@ def score(codes: np.ndarray, index: np.ndarray) -> dict[str, scores.Row]:
 
 
 @pytest.fixture
-def no_boosting(monkeypatch) -> None:
+def no_boosting(monkeypatch):
     """DCI takes seconds; it has tests of its own."""
     monkeypatch.setattr(scores, "compute_dci", lambda codes, index: {})
     monkeypatch.setattr(scores, "NUM_PERMUTATIONS", 4)
     monkeypatch.setattr(scores, "NUM_VOTES", 300)
 
 
-def test_a_code_for_each_factor_is_best(monkeypatch) -> None:
+def test_a_code_for_each_factor_is_best(monkeypatch):
     few_trees = functools.partial(GradientBoostingClassifier, n_estimators=10)
     monkeypatch.setattr(
         "sklearn.ensemble.GradientBoostingClassifier", few_trees
@@ -52,7 +52,7 @@ def test_a_code_for_each_factor_is_best(monkeypatch) -> None:
     assert 0.1 < categorical <= 1
 
 
-def test_noise_is_no_code(rng) -> None:
+def test_noise_is_no_code(rng):
     noise = rng.normal(size=INDEX.shape)
 
     mig = scores.compute_mig(noise, INDEX)
@@ -65,7 +65,7 @@ def test_noise_is_no_code(rng) -> None:
 
 
 @pytest.mark.usefixtures("no_boosting")
-def test_noise_scores_at_its_chance_level(rng) -> None:
+def test_noise_scores_at_its_chance_level(rng):
     """Many units: some of them seem to know a factor."""
     index = make_grid(8, 8, 4).astype(int)
     noise = rng.normal(size=(len(index), 32))
@@ -87,7 +87,7 @@ def test_noise_scores_at_its_chance_level(rng) -> None:
 
 @pytest.mark.usefixtures("no_boosting")
 @pytest.mark.parametrize(("repeats", "is_rated"), [(4, False), (5, True)])
-def test_few_images_of_a_value_have_no_score(repeats, is_rated, rng) -> None:
+def test_few_images_of_a_value_have_no_score(repeats, is_rated, rng):
     """Each of four values has 16 or 20 images."""
     grid = make_grid(4, 4).astype(int)
     index = np.tile(grid, (repeats, 1))
@@ -103,7 +103,7 @@ def test_few_images_of_a_value_have_no_score(repeats, is_rated, rng) -> None:
         assert row["n"] == 16 * repeats
 
 
-def test_rotated_codes_are_told_apart_by_other_scores_alone() -> None:
+def test_rotated_codes_are_told_apart_by_other_scores_alone():
     """FactorVAE's score asks for a unit that moves most with a factor."""
     turn = np.array(
         [
@@ -123,7 +123,7 @@ def test_rotated_codes_are_told_apart_by_other_scores_alone() -> None:
     assert sap < 0.7
 
 
-def test_dci_by_scikit_learn(rng) -> None:
+def test_dci_by_scikit_learn(rng):
     codes = rng.normal(size=(len(INDEX), 4))
     codes[:, :3] += INDEX
     factors = INDEX[:, :2].copy()
@@ -150,7 +150,7 @@ def test_dci_by_scikit_learn(rng) -> None:
     assert dci == approx(expected)
 
 
-def test_the_gap_of_information_by_its_definition() -> None:
+def test_the_gap_of_information_by_its_definition():
     """A code that is a factor, and one that has half of its information."""
     labels = np.repeat(np.arange(4), 10)
     half = labels // 2
@@ -165,7 +165,7 @@ def test_the_gap_of_information_by_its_definition() -> None:
     assert sap == approx(1 - correlation**2)
 
 
-def test_factors_that_vary_in_the_tested_rows_alone_have_no_score(rng) -> None:
+def test_factors_that_vary_in_the_tested_rows_alone_have_no_score(rng):
     number = np.arange(16)
     is_last = number == 15
     index = np.column_stack([number % 4, is_last])
@@ -179,7 +179,7 @@ def test_factors_that_vary_in_the_tested_rows_alone_have_no_score(rng) -> None:
     assert np.isfinite(mig)
 
 
-def test_two_images_have_no_score(rng) -> None:
+def test_two_images_have_no_score(rng):
     index = np.array([[0, 0], [1, 0]])
     codes = rng.normal(size=(2, 2))
 
@@ -190,7 +190,7 @@ def test_two_images_have_no_score(rng) -> None:
     assert np.isnan(dci["dci_informativeness"])
 
 
-def test_constant_codes() -> None:
+def test_constant_codes():
     codes = np.zeros((len(INDEX), 2))
 
     factor_vae = scores.compute_factor_vae(codes, INDEX)

@@ -36,7 +36,7 @@ def move_ood(factors: np.ndarray) -> np.ndarray:
     return TABLE.draw(moved)
 
 
-def test_readings_are_compared_around_a_period() -> None:
+def test_readings_are_compared_around_a_period():
     angle = Factor(
         "angle",
         8,
@@ -54,7 +54,7 @@ def test_readings_are_compared_around_a_period() -> None:
     assert is_right.tolist() == [[True, False], [False, True]]
 
 
-def test_true_images_are_read(reader) -> None:
+def test_true_images_are_read(reader):
     accuracy = reader.accuracy.set_index("factor")
 
     assert reader.nuisance is None
@@ -71,7 +71,7 @@ def index_readings(report: tfcomp.ModelReport) -> pd.DataFrame:
     return table.set_index(index).sort_index()
 
 
-def test_readings_by_factor_and_level(reader) -> None:
+def test_readings_by_factor_and_level(reader):
     report = tfcomp.evaluate(
         move_ood,
         TABLE,
@@ -108,7 +108,7 @@ def test_readings_by_factor_and_level(reader) -> None:
     assert len(exhibit.rows) == len(table)
 
 
-def test_levels_by_their_definition() -> None:
+def test_levels_by_their_definition():
     num_changed = (INDEX > 0).sum(axis=1)
     region = num_changed >= 2  # what is left is a star
     dataset = tfcomp.evaluate(TABLE.draw, TABLE, region).dataset
@@ -123,7 +123,7 @@ def test_levels_by_their_definition() -> None:
     assert max(levels) == 2
 
 
-def test_data_without_full_combinations_have_no_levels() -> None:
+def test_data_without_full_combinations_have_no_levels():
     flags = "--dataset=stripes --region=corner:4 --grid_size=8 --num_bumps=0"
     dataset = make_dataset(parse_config(flags.split()))
 
@@ -132,7 +132,7 @@ def test_data_without_full_combinations_have_no_levels() -> None:
     assert {level for _, level, _ in parts} == {"any"}
 
 
-def test_samples_of_a_stochastic_model(reader, rng) -> None:
+def test_samples_of_a_stochastic_model(reader, rng):
     def sample(factors: np.ndarray) -> np.ndarray:
         images = TABLE.draw(factors)
         is_blank = rng.random(len(factors)) > 0.5
@@ -173,7 +173,7 @@ def make_small() -> tfcomp.FactorTable:
     ("make_table", "word"),
     [(make_noisy, "of no use"), (make_small, "such")],
 )
-def test_a_reader_that_fails_on_true_images(make_table, word, reader) -> None:
+def test_a_reader_that_fails_on_true_images(make_table, word, reader):
     """It is said before anything is scored: the model is not called."""
 
     def fail(factors: np.ndarray) -> np.ndarray:
@@ -215,7 +215,7 @@ def score(
     return references.score_certified(dataset, evaluation, certificate)
 
 
-def test_r2_by_its_definition(diagonal, rng) -> None:
+def test_r2_by_its_definition(diagonal, rng):
     truth = diagonal.grid_images
     is_ood = diagonal.splits.is_ood
     noisy = truth + 0.1 * rng.normal(size=truth.shape)
@@ -230,7 +230,7 @@ def test_r2_by_its_definition(diagonal, rng) -> None:
     assert broken == {"id": None, "ood": None}
 
 
-def test_equal_images_have_no_r2(rng) -> None:
+def test_equal_images_have_no_r2(rng):
     """The mean of float32 numbers may differ from them by rounding."""
     images = np.full((9, 4, 4), 0.1, np.float32)
     images[:2] = rng.random((2, 4, 4))
@@ -244,7 +244,7 @@ def test_equal_images_have_no_r2(rng) -> None:
     assert r2["id"] is not None
 
 
-def test_errors_count_where_they_are(diagonal) -> None:
+def test_errors_count_where_they_are(diagonal):
     """Wrong on others alone: certified 1, others below, ood between."""
     certificate = certify_dataset(diagonal)[1]
     images = diagonal.grid_images.copy()
@@ -258,7 +258,7 @@ def test_errors_count_where_they_are(diagonal) -> None:
     assert 0 < r2["ood"] < 1
 
 
-def test_references_equal_their_definition(diagonal) -> None:
+def test_references_equal_their_definition(diagonal):
     """By loops over combinations: the mean over all values of a factor."""
     splits = diagonal.splits
     truth = diagonal.grid_images
@@ -281,7 +281,7 @@ def test_references_equal_their_definition(diagonal) -> None:
         assert "id" not in r2
 
 
-def test_a_split_where_only_the_ellipse_turns() -> None:
+def test_a_split_where_only_the_ellipse_turns():
     """The mean over turns has .96, half turns .95: above many decoders."""
     dataset = make("wiedemer:orthogonal")
 
@@ -305,7 +305,7 @@ def test_a_split_where_only_the_ellipse_turns() -> None:
     np.testing.assert_array_equal(turns % 180, angles % 180)
 
 
-def test_nothing_is_ignored_that_no_image_shows() -> None:
+def test_nothing_is_ignored_that_no_image_shows():
     """Squares and ellipses at 0 and 180 degrees: no reference is the truth."""
     dataset = make("random:0.2", "--grid_size=8", "--sprite_sizes=2,2,2,3,3")
 
@@ -317,7 +317,7 @@ def test_nothing_is_ignored_that_no_image_shows() -> None:
     assert "modulo_orientation" not in scores
 
 
-def test_combinations_that_do_not_exist_have_none(diagonal) -> None:
+def test_combinations_that_do_not_exist_have_none(diagonal):
     """Held-out squares, which stand for all shapes, are missing."""
     assert "mean_over_shape" in dict(references.list_ignorant(diagonal))
     every = diagonal.splits.all

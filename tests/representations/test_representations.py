@@ -58,7 +58,7 @@ def embedded() -> tfcomp.ModelReport:
     )
 
 
-def test_scores_of_layers(embedded) -> None:
+def test_scores_of_layers(embedded):
     table = embedded.tables["layers"].set_index(["layer", "classes"])
     late = table.loc[("late", "given")]
     early = table.loc[("early", "given")]
@@ -83,7 +83,7 @@ def test_scores_of_layers(embedded) -> None:
     assert probes["early"]["probe_r2_id"] < 0.5
 
 
-def test_rows_are_those_of_the_table(embedded) -> None:
+def test_rows_are_those_of_the_table(embedded):
     values = embedded.activations(
         "late",
         shape="plus",
@@ -102,7 +102,7 @@ def test_rows_are_those_of_the_table(embedded) -> None:
     assert held_out["x"].min() == 10
 
 
-def test_a_page_of_embeddings(embedded, tmp_path, monkeypatch) -> None:
+def test_a_page_of_embeddings(embedded, tmp_path, monkeypatch):
     monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
@@ -116,7 +116,7 @@ def test_a_page_of_embeddings(embedded, tmp_path, monkeypatch) -> None:
     assert (tmp_path / "report/table_layers.csv").exists()
 
 
-def test_pictures_and_tables_of_factors_alone() -> None:
+def test_pictures_and_tables_of_factors_alone():
     rows = [0, 77, 150]
     table = tfcomp.FactorTable(
         None,
@@ -143,7 +143,7 @@ def test_pictures_and_tables_of_factors_alone() -> None:
         table.draw(table.points)
 
 
-def test_several_rows_of_a_combination(rng) -> None:
+def test_several_rows_of_a_combination(rng):
     """Scores are over all rows; the composition is of their means."""
     numbers = np.arange(192)
     rows = np.repeat(numbers, 1 + numbers % 3)
@@ -179,7 +179,7 @@ def test_several_rows_of_a_combination(rng) -> None:
         ({"image": SUM}, "image"),
     ],
 )
-def test_mistakes_are_one_line(embeddings, word) -> None:
+def test_mistakes_are_one_line(embeddings, word):
     with pytest.raises(ValueError, match=word) as caught:
         tfcomp.evaluate_embeddings(embeddings, FRAME)
     assert "\n" not in str(caught.value)
@@ -198,7 +198,7 @@ def make_encoder() -> keras.Model:
     return keras.Model(images, dense(flat))
 
 
-def test_layers_of_an_encoder() -> None:
+def test_layers_of_an_encoder():
     encoder = make_encoder()
     report = tfcomp.evaluate_encoder(
         encoder,
@@ -213,7 +213,7 @@ def test_layers_of_an_encoder() -> None:
     assert_allclose(latents, expected, atol=1e-5)
 
 
-def test_named_layers_of_a_function() -> None:
+def test_named_layers_of_a_function():
     def encode(images: np.ndarray) -> dict[str, np.ndarray]:
         return {"pixels": images, "mean": images.mean(axis=(1, 2))}
 
@@ -228,7 +228,7 @@ def test_named_layers_of_a_function() -> None:
     assert report.stages == ["pixels", "latents", "image"]
 
 
-def test_an_encoder_sees_all_images_of_a_combination() -> None:
+def test_an_encoder_sees_all_images_of_a_combination():
     """Means of an image and its negative would be gray."""
     images = np.concatenate([make_images(), 1 - make_images()])
     rows = np.tile(INDEX, (2, 1))
@@ -268,7 +268,7 @@ def test_an_encoder_sees_all_images_of_a_combination() -> None:
         )
 
 
-def test_an_autoencoder_in_one_report() -> None:
+def test_an_autoencoder_in_one_report():
     """A decoder that renders images from latents that are the factors."""
     rows = (INDEX[:, 1:] < 4).all(axis=1)
     index = INDEX[rows]
@@ -302,7 +302,7 @@ def test_an_autoencoder_in_one_report() -> None:
     assert "table_codes" in {exhibit.name for exhibit in section.exhibits}
 
 
-def test_interactions_of_rows_in_any_order(rng, capsys) -> None:
+def test_interactions_of_rows_in_any_order(rng, capsys):
     """A product of two factors; what is taken is said before."""
     _, of_x, of_y = PARTS
     _, x, y = INDEX.T
@@ -330,7 +330,7 @@ def test_interactions_of_rows_in_any_order(rng, capsys) -> None:
 
 
 @pytest.mark.parametrize("region", ["shape:bar", INDEX[:, 0] == 2])
-def test_values_held_out_altogether_are_named(region, capsys) -> None:
+def test_values_held_out_altogether_are_named(region, capsys):
     report = tfcomp.evaluate_embeddings(NOISY, TABLE, region)
 
     said = capsys.readouterr().err
@@ -355,7 +355,7 @@ def encode_once(encoder, **options) -> tfcomp.ModelReport:
     )
 
 
-def test_an_encoder_that_samples_is_averaged(rng, capsys) -> None:
+def test_an_encoder_that_samples_is_averaged(rng, capsys):
     """The variance of the noise falls with the number of calls."""
 
     def encode(images: np.ndarray) -> np.ndarray:
@@ -419,7 +419,7 @@ def test_one_of_several_outputs_is_the_embedding(
     encoder,
     taken,
     capsys,
-) -> None:
+):
     report = encode_once(encoder)
 
     latents = report.activations("latents")
@@ -451,7 +451,7 @@ def test_one_of_several_outputs_is_the_embedding(
         "no such layer",
     ],
 )
-def test_encoders_of_other_forms(encoder, layers, words) -> None:
+def test_encoders_of_other_forms(encoder, layers, words):
     with pytest.raises(ValueError, match=words) as caught:
         tfcomp.evaluate_encoder(
             encoder,

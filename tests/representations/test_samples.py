@@ -50,7 +50,7 @@ def hold_out(values: np.ndarray) -> np.ndarray:
 class PointReader(tfcomp.Reader):
     """Reads factors off the pixels; marks of the tint if it is asked."""
 
-    def __init__(self, space, is_nuisance: bool = False) -> None:
+    def __init__(self, space, is_nuisance: bool = False):
         image = keras.Input((5, 8, 1))
         network = keras.Model(image, image)
         super().__init__(network, space)
@@ -85,7 +85,7 @@ def reader() -> PointReader:
 class Sampler:
     """A perfect sampler, until a method changes what it is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.rng = np.random.default_rng(0)
 
     def __call__(self, factors: np.ndarray) -> np.ndarray:
@@ -96,28 +96,28 @@ class Sampler:
         self.change(classes)
         return render(classes)
 
-    def change(self, classes: np.ndarray) -> None:
+    def change(self, classes: np.ndarray):
         """Changes light, x, y and tint in place, [n, 4]."""
 
 
 class Ignorant(Sampler):
     """Draws any x."""
 
-    def change(self, classes: np.ndarray) -> None:
+    def change(self, classes: np.ndarray):
         classes[:, 1] = self.rng.integers(4, size=len(classes))
 
 
 class Repeater(Sampler):
     """Draws a single image of each combination."""
 
-    def change(self, classes: np.ndarray) -> None:
+    def change(self, classes: np.ndarray):
         classes[:, 3] = 0
 
 
 class Swapper(Sampler):
     """Swaps x and y where all factors were never seen together."""
 
-    def change(self, classes: np.ndarray) -> None:
+    def change(self, classes: np.ndarray):
         is_far = (classes[:, :3] > 0).all(axis=1)
         classes[is_far, 1:3] = classes[is_far, 2:0:-1]
 
@@ -125,7 +125,7 @@ class Swapper(Sampler):
 class Entangled(Sampler):
     """Draws half of the samples one step too far along x and y alike."""
 
-    def change(self, classes: np.ndarray) -> None:
+    def change(self, classes: np.ndarray):
         steps = self.rng.integers(2, size=(len(classes), 1))
         moved = classes[:, 1:3] + steps
         classes[:, 1:3] = np.minimum(moved, 3)
@@ -134,7 +134,7 @@ class Entangled(Sampler):
 class Shaky(Sampler):
     """Draws x and y a step too far, each by itself."""
 
-    def change(self, classes: np.ndarray) -> None:
+    def change(self, classes: np.ndarray):
         steps = self.rng.integers(2, size=(len(classes), 2))
         moved = classes[:, 1:3] + steps
         classes[:, 1:3] = np.minimum(moved, 3)
@@ -161,7 +161,7 @@ def index_scores(report: tfcomp.ModelReport) -> pd.DataFrame:
     return table.set_index(names).sort_index()
 
 
-def test_a_perfect_sampler_reaches_all_references(reader) -> None:
+def test_a_perfect_sampler_reaches_all_references(reader):
     report = judge(Sampler(), reader)
 
     table = index_scores(report)
@@ -189,7 +189,7 @@ def test_a_perfect_sampler_reaches_all_references(reader) -> None:
     assert readings.name != exhibit.name
 
 
-def test_one_that_ignores_a_factor(reader) -> None:
+def test_one_that_ignores_a_factor(reader):
     table = index_scores(judge(Ignorant(), reader))
 
     conformity = table.loc["conformity", "all"]
@@ -204,7 +204,7 @@ def test_one_that_ignores_a_factor(reader) -> None:
     assert distance.abs().max() < 0.02
 
 
-def test_one_that_repeats_an_image(reader) -> None:
+def test_one_that_repeats_an_image(reader):
     table = index_scores(judge(Repeater(), reader))
 
     conformity = table.loc["conformity", "value"]
@@ -215,7 +215,7 @@ def test_one_that_repeats_an_image(reader) -> None:
     assert coverage["reference"].max() < 0.5
 
 
-def test_one_that_swaps_factors_far_from_training(reader) -> None:
+def test_one_that_swaps_factors_far_from_training(reader):
     table = index_scores(judge(Swapper(), reader))
 
     conformity = table.loc["conformity", "all"]["value"]
@@ -240,7 +240,7 @@ def test_errors_that_depend_on_each_other(
     sampler,
     is_dependent,
     reader,
-) -> None:
+):
     table = index_scores(judge(sampler, reader))
 
     light = table.loc["independence", "light"]
@@ -262,7 +262,7 @@ def test_coverage_of_few_images(
     is_perfect,
     reader,
     rng,
-) -> None:
+):
     """Each tint once, or a few random ones: coverage is of a perfect one."""
     points = TABLE.points.repeat(TINTS // copies, axis=0)
     tint = np.arange(len(points)) % TINTS
@@ -283,7 +283,7 @@ def test_coverage_of_few_images(
     assert (abs(distance) < 0.06) == is_perfect
 
 
-def test_each_sample_is_drawn_once(reader) -> None:
+def test_each_sample_is_drawn_once(reader):
     """By scores and readers together; sampling may take minutes."""
     perfect = Sampler()
     sizes = []
@@ -298,14 +298,14 @@ def test_each_sample_is_drawn_once(reader) -> None:
     assert sum(sizes) < 7 * len(TABLE.points)
 
 
-def test_one_sample_has_no_coverage(reader) -> None:
+def test_one_sample_has_no_coverage(reader):
     report = judge(Sampler(), reader, count=1)
 
     scores = report.tables["samples"]["score"]
     assert set(scores) == {"conformity", "independence"}
 
 
-def test_dependence_by_its_definition(rng) -> None:
+def test_dependence_by_its_definition(rng):
     readings = rng.integers(3, size=(50, 3))
     readings[:, 2] = readings[:, 0] * rng.integers(2, size=50)
     joint = np.zeros((3, 3, 3))
@@ -327,7 +327,7 @@ def test_dependence_by_its_definition(rng) -> None:
     assert dependence == approx(distance**2)
 
 
-def test_distance_of_readings() -> None:
+def test_distance_of_readings():
     first = np.array([0, 0, 1, 2])
     second = np.array([0, 3])
 
@@ -340,7 +340,7 @@ def test_distance_of_readings() -> None:
     assert all_of_it == 1
 
 
-def test_an_interval_has_the_width_of_the_normal_one(rng) -> None:
+def test_an_interval_has_the_width_of_the_normal_one(rng):
     values = rng.random(400)
 
     low, high = samples.bootstrap_mean(values)
@@ -355,13 +355,13 @@ FEW = CLASSES[CLASSES[:, 3] < 2][::COPIES]
 
 
 @pytest.fixture
-def no_training(monkeypatch) -> None:
+def no_training(monkeypatch):
     """Leaves readers as they are initialized."""
     monkeypatch.setattr(keras.Model, "fit", lambda *args, **options: None)
 
 
 @pytest.mark.usefixtures("no_training")
-def test_a_reader_of_nuisances_is_trained_too() -> None:
+def test_a_reader_of_nuisances_is_trained_too():
     table = tfcomp.FactorTable(
         render(FEW),
         FEW,
@@ -377,7 +377,7 @@ def test_a_reader_of_nuisances_is_trained_too() -> None:
     assert reader.nuisance.nuisance is None
 
 
-def test_images_that_are_not_finite_are_wrong() -> None:
+def test_images_that_are_not_finite_are_wrong():
     image = keras.Input((5, 8, 1))
     flat = keras.layers.Flatten()(image)
     heads = []
@@ -397,7 +397,7 @@ def test_images_that_are_not_finite_are_wrong() -> None:
 
 
 @pytest.mark.usefixtures("no_training")
-def test_nuisances_that_cannot_be_read_are_a_note(capsys) -> None:
+def test_nuisances_that_cannot_be_read_are_a_note(capsys):
     """A number of each image, and times, which are no classes."""
     number = np.arange(len(FEW))
     time = number // 2 / 7

@@ -44,7 +44,7 @@ def make_design(classes: np.ndarray) -> np.ndarray:
     return np.hstack([np.eye(3)[shape], np.eye(2)[size]])
 
 
-def test_all_images_of_points_are_rendered(dataset) -> None:
+def test_all_images_of_points_are_rendered(dataset):
     images, rows = dataset.render_all(TABLE.points[[3, 0]], 1000)
 
     assert rows.tolist() == [0] * PLACES + [1] * PLACES
@@ -52,7 +52,7 @@ def test_all_images_of_points_are_rendered(dataset) -> None:
     assert_array_equal(images, expected)
 
 
-def test_a_sample_has_an_equal_share_of_each_point(dataset) -> None:
+def test_a_sample_has_an_equal_share_of_each_point(dataset):
     images, rows = dataset.render_all(TABLE.points, 25)
     again, _ = dataset.render_all(TABLE.points, 25)
 
@@ -65,14 +65,14 @@ def test_a_sample_has_an_equal_share_of_each_point(dataset) -> None:
     assert_array_equal(again, images)
 
 
-def test_a_sample_has_each_point_at_least_once(dataset) -> None:
+def test_a_sample_has_each_point_at_least_once(dataset):
     images, rows = dataset.render_all(TABLE.points, 1)
 
     assert len(images) == 6
     assert rows.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_single_images_are_those_of_render_array(dataset) -> None:
+def test_single_images_are_those_of_render_array(dataset):
     table = tfcomp.FactorTable(MEANS, COMBINATIONS)
     single = tfcomp.evaluate(table.draw, table).dataset
 
@@ -84,10 +84,10 @@ def test_single_images_are_those_of_render_array(dataset) -> None:
     assert rows.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_readers_are_trained_and_rated_on_single_images(monkeypatch) -> None:
+def test_readers_are_trained_and_rated_on_single_images(monkeypatch):
     given = {}
 
-    def fit(model, images, labels, **options) -> None:
+    def fit(model, images, labels, **options):
         given["images"] = images
         given["classes"] = np.stack(labels, axis=1)
 
@@ -106,7 +106,7 @@ def test_readers_are_trained_and_rated_on_single_images(monkeypatch) -> None:
         assert_allclose(accuracy[name], is_right.mean(axis=0))
 
 
-def test_readers_of_means_alone_are_refused() -> None:
+def test_readers_of_means_alone_are_refused():
     reader = LookUp(MEANS, COMBINATIONS)
 
     with pytest.raises(tfcomp.ConfigError, match="shape.*size"):
@@ -118,7 +118,7 @@ def test_readers_of_means_alone_are_refused() -> None:
         )
 
 
-def test_a_perfect_sampler_reaches_its_ceiling(rng) -> None:
+def test_a_perfect_sampler_reaches_its_ceiling(rng):
     """The reader reads the size wrong in about a third of the images."""
     readings = CLASSES.copy()
     readings[:, 1] ^= rng.random(len(IMAGES)) < 0.3
@@ -159,7 +159,7 @@ def test_a_perfect_sampler_reaches_its_ceiling(rng) -> None:
 def test_a_perfect_sampler_has_the_range_of_the_images(
     brightness,
     count,
-) -> None:
+):
     """Of single pixels at random places, whose mean is dark."""
     images = np.eye(64, dtype=np.float32).reshape(-1, 8, 8)
     table = tfcomp.FactorTable(images, np.arange(64)[:, None] % 4)
@@ -176,7 +176,7 @@ def test_a_perfect_sampler_has_the_range_of_the_images(
         assert "images from 0 to 1:" in note
 
 
-def test_training_images_from_other_combinations(dataset) -> None:
+def test_training_images_from_other_combinations(dataset):
     """Least squares without all images of a combination, one by one."""
     design = make_design(CLASSES[IS_TRAINED])
     images = IMAGES[IS_TRAINED].reshape(len(design), -1)
@@ -203,7 +203,7 @@ def test_training_images_from_other_combinations(dataset) -> None:
     assert r2 == pytest.approx(1 - error / spread, abs=1e-6)
 
 
-def test_additive_images_fit_the_training_images(dataset) -> None:
+def test_additive_images_fit_the_training_images(dataset):
     """Few images are trained on: their mean is not the mean of all."""
     rows = np.flatnonzero(IS_TRAINED)[::7]
     classes = CLASSES[rows]

@@ -12,7 +12,7 @@ SIZES = {"01_hard_found": 20, "threshold_donut": 24, "01_donut_bump_next": 10}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_flagfile_can_be_run(file: Path, tmp_path: Path) -> None:
+def test_a_flagfile_can_be_run(file: Path, tmp_path: Path):
     arguments = [f"--flagfile={file}", f"--log_dir={tmp_path}"]
 
     work = make_work(file.stem, arguments)

@@ -11,7 +11,7 @@ from reproduction.packing import pack_evidence
 from tfcomp.config.errors import ConfigError, RunError
 
 
-def write_sweep(folder: Path, flags: str = "") -> None:
+def write_sweep(folder: Path, flags: str = ""):
     """The files of three runs of a sweep."""
     for seed in range(3):
         path = folder / "trials" / f"{seed}"
@@ -22,7 +22,7 @@ def write_sweep(folder: Path, flags: str = "") -> None:
         (path / "model.keras").write_text("weights")
 
 
-def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
+def test_packed_evidence_is_the_same(tmp_path: Path):
     logs = tmp_path / "logs"
     output = tmp_path / "packed"
     write_sweep(logs / "donuts")
@@ -43,7 +43,7 @@ def test_packed_evidence_is_the_same(tmp_path: Path) -> None:
     assert [file.name for file in files] == [SEARCHES]
 
 
-def test_what_cannot_be_packed(tmp_path: Path) -> None:
+def test_what_cannot_be_packed(tmp_path: Path):
     output = tmp_path / "packed"
     with pytest.raises(ConfigError):
         pack_evidence([str(tmp_path)], output)

@@ -52,7 +52,7 @@ def compute_student(values: list[float]) -> tuple[float, float]:
         (Limits(high=1.0), [0.99, -3.0, 1.0]),
     ],
 )
-def test_no_interval_leaves_the_range(limits, values) -> None:
+def test_no_interval_leaves_the_range(limits, values):
     middle = float(np.mean(values))
 
     low, high = compute_interval(values)
@@ -67,7 +67,7 @@ def test_no_interval_leaves_the_range(limits, values) -> None:
     assert limits.derivative(middle) == approx(slope, rel=1e-3)
 
 
-def test_known_scales() -> None:
+def test_known_scales():
     assert REAL.link(-3.0) == -3.0
     assert POSITIVE.link(5.0) == approx(math.log(5))
     assert SHARE.link(0.2) == approx(math.log(0.25))
@@ -75,7 +75,7 @@ def test_known_scales() -> None:
 
 
 @pytest.mark.parametrize("limits", [REAL, POSITIVE, SHARE, CORRELATION])
-def test_narrow_intervals_are_those_of_student(limits, rng) -> None:
+def test_narrow_intervals_are_those_of_student(limits, rng):
     values = 0.5 + 1e-4 * rng.normal(size=6)
 
     interval = compute_interval(values, limits)
@@ -84,12 +84,12 @@ def test_narrow_intervals_are_those_of_student(limits, rng) -> None:
     assert interval == approx(expected, rel=1e-6)
 
 
-def test_a_number_outside_has_another_range() -> None:
+def test_a_number_outside_has_another_range():
     values = [0.5, 1.5, 0.7]
     assert compute_interval(values, SHARE) == compute_interval(values)
 
 
-def test_statistics_against_a_textbook() -> None:
+def test_statistics_against_a_textbook():
     statistics = compute_statistics([1.0, 2.0, 6.0])
 
     half = 4.3027 * math.sqrt(7 / 3)  # Student, 2 degrees of freedom
@@ -108,7 +108,7 @@ def test_statistics_against_a_textbook() -> None:
         [1.0, 2.0, None],
     ],
 )
-def test_a_seed_without_its_number(values) -> None:
+def test_a_seed_without_its_number(values):
     # The mean over those that did not diverge would flatter.
     by_seed = dict(enumerate(values))
     assert compute_statistics(values) is None
@@ -116,7 +116,7 @@ def test_a_seed_without_its_number(values) -> None:
         assert estimate(by_seed) is None
 
 
-def test_no_spread_is_no_interval() -> None:
+def test_no_spread_is_no_interval():
     single = Statistics(2.0, None, None, None, 1)
     assert compute_statistics([2.0]) == single
     assert estimate_mean({0: 2.0}) == single
@@ -127,7 +127,7 @@ def test_no_spread_is_no_interval() -> None:
     assert alike.high == 0.5
 
 
-def test_geometric_mean() -> None:
+def test_geometric_mean():
     estimate = estimate_geometric({0: 2.0, 1: 8.0})
 
     low, high = compute_interval(np.log([2.0, 8.0]))
@@ -146,7 +146,7 @@ def test_geometric_mean() -> None:
         (8, 10, False),
     ],
 )
-def test_shares(wins, count, is_more_than_half) -> None:
+def test_shares(wins, count, is_more_than_half):
     is_won = [float(seed < wins) for seed in range(count)]
 
     share = estimate_share(dict(enumerate(is_won)))
@@ -158,7 +158,7 @@ def test_shares(wins, count, is_more_than_half) -> None:
         assert share.high == 1
 
 
-def test_summary_of_settings() -> None:
+def test_summary_of_settings():
     rows = [
         (3, 0, "mse", 1.0),
         (3, 0, "peaks", 1.0),
@@ -197,7 +197,7 @@ def make_pair_table() -> pd.DataFrame:
     return table.assign(score="ood_mse")
 
 
-def test_pairs_by_hand() -> None:
+def test_pairs_by_hand():
     pairs = compare_settings(make_pair_table(), ["depth"])
 
     differences = [-0.5, -1.0, -3.0]
@@ -225,7 +225,7 @@ def test_pairs_by_hand() -> None:
     assert list(row) == list(expected)
 
 
-def test_differences_of_no_spread_have_no_test() -> None:
+def test_differences_of_no_spread_have_no_test():
     table = make_pair_table()
     table["value"] = table["depth"].astype(float)
 
@@ -250,7 +250,7 @@ def test_differences_of_no_spread_have_no_test() -> None:
         ),
     ],
 )
-def test_compared_settings(pairs, expected) -> None:
+def test_compared_settings(pairs, expected):
     rows = [(depth, 0, "mse", 1.0) for depth in (1, 2, 3)]
     table = pd.DataFrame(rows, columns=COLUMNS)
     compared = compare_settings(table, ["depth"], pairs)
@@ -266,11 +266,11 @@ def test_compared_settings(pairs, expected) -> None:
         ([], []),
     ],
 )
-def test_holm_by_hand(p_values, adjusted) -> None:
+def test_holm_by_hand(p_values, adjusted):
     assert adjust_by_holm(p_values) == approx(adjusted)
 
 
-def test_flags_that_follow_from_others_are_left_out() -> None:
+def test_flags_that_follow_from_others_are_left_out():
     settings = []
     for code, epochs in (("bump", 50), ("ramp", 100)):
         for depth in (2, 3):
@@ -290,7 +290,7 @@ def test_flags_that_follow_from_others_are_left_out() -> None:
     assert len(set(labels)) == 4
 
 
-def test_a_flag_is_named_though_others_together_tell_it() -> None:
+def test_a_flag_is_named_though_others_together_tell_it():
     """Estimates one row of a table with many small changes."""
     settings = [
         {"sigma": 3, "noise": 0.0, "encoding": "one_hot"},
@@ -309,17 +309,17 @@ def test_a_flag_is_named_though_others_together_tell_it() -> None:
         ({"rate": 0.12345678}, "rate 0.12345678"),
     ],
 )
-def test_labels(setting, label) -> None:
+def test_labels(setting, label):
     assert choose_flags([setting]) == []
     assert make_label(setting, list(setting)) == label
 
 
-def test_a_region_of_two_parts_is_one_cell() -> None:
+def test_a_region_of_two_parts_is_one_cell():
     text = format_rows([["region", "n"], ["corner:3|x:1", 2]])
     assert text.splitlines()[-1] == r"| corner:3\|x:1 | 2 |"
 
 
-def test_exact_power_laws() -> None:
+def test_exact_power_laws():
     counts = 0.5 * np.array(SIZES) ** 3
     cubes = average_sizes(SIZES, counts)
 
@@ -333,7 +333,7 @@ def test_exact_power_laws() -> None:
     assert fit_power_law(cubes[:1]) is None
 
 
-def test_slope_and_interval_against_linregress(rng) -> None:
+def test_slope_and_interval_against_linregress(rng):
     sizes = np.repeat(SIZES, 3)
     logs = 2 * np.log(sizes) + rng.normal(0, 0.2, len(sizes))
 
@@ -347,7 +347,7 @@ def test_slope_and_interval_against_linregress(rng) -> None:
     assert law.low == approx(line.slope - half_width)
 
 
-def test_mean_of_a_size_and_its_interval() -> None:
+def test_mean_of_a_size_and_its_interval():
     first, second = average_sizes([20, 10, 20], [8.0, 5.0, 2.0])
 
     low, high = compute_student(np.log([8.0, 2.0]))

@@ -40,14 +40,14 @@ GARBAGE = bytes(range(256))
         (read_csv, b"epoch,loss\n1,0.125\n2\n"),
     ],
 )
-def test_damaged_files(read: Callable, content: bytes, tmp_path: Path) -> None:
+def test_damaged_files(read: Callable, content: bytes, tmp_path: Path):
     path = tmp_path / "numbers"
     path.write_bytes(content)
     with pytest.raises(DamagedFileError, match="numbers"):
         read(path)
 
 
-def test_tables_are_read_as_written(tmp_path: Path) -> None:
+def test_tables_are_read_as_written(tmp_path: Path):
     path = tmp_path / "history.csv"
     rows = [{"epoch": "1", "loss": "0.125"}, {"epoch": "2", "loss": ""}]
     files.write_csv(path, rows)
@@ -75,7 +75,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", [".partial-a.txt", ".partial-", "a.txt"])
-def test_files_replace_links(name: str, folder: Path, victim: Path) -> None:
+def test_files_replace_links(name: str, folder: Path, victim: Path):
     (folder / name).symlink_to(victim)
 
     files.write_text(folder / "a.txt", "$(id)")
@@ -85,7 +85,7 @@ def test_files_replace_links(name: str, folder: Path, victim: Path) -> None:
     assert (folder / "a.txt").read_text() == "$(id)"
 
 
-def test_folders_replace_links(folder: Path, victim: Path) -> None:
+def test_folders_replace_links(folder: Path, victim: Path):
     (folder / "keras").symlink_to(victim.parent)
 
     with files.replace_folder(folder, "keras") as partial:
@@ -95,7 +95,7 @@ def test_folders_replace_links(folder: Path, victim: Path) -> None:
     assert (folder / "keras" / ".bashrc").read_text() == "$(id)"
 
 
-def test_logs_replace_links(folder: Path, victim: Path) -> None:
+def test_logs_replace_links(folder: Path, victim: Path):
     (folder / "a.log").symlink_to(victim)
     with files.open_log(folder / "a.log") as log:
         log.write(b"$(id)")
@@ -104,7 +104,7 @@ def test_logs_replace_links(folder: Path, victim: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["new", ".bashrc"])
-def test_locks_follow_no_link(name: str, folder: Path, victim: Path) -> None:
+def test_locks_follow_no_link(name: str, folder: Path, victim: Path):
     (folder / ".lock").symlink_to(victim.with_name(name))
     with lock_folder(folder):
         assert not (folder / ".lock").is_symlink()
@@ -116,29 +116,29 @@ def test_locks_follow_no_link(name: str, folder: Path, victim: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/dev/null", "/dev/null/x", "dangling/x"])
-def test_folders_that_cannot_be_made(path: str, working_folder: Path) -> None:
+def test_folders_that_cannot_be_made(path: str, working_folder: Path):
     (working_folder / "dangling").symlink_to("nowhere")
     with pytest.raises(ConfigError, match="--log_dir must name a folder"):
         files.check_folder("log_dir", path)
 
 
-def test_a_link_to_nothing_is_named(working_folder: Path) -> None:
+def test_a_link_to_nothing_is_named(working_folder: Path):
     (working_folder / "saved_models").symlink_to("/nowhere/x")
     with pytest.raises(ConfigError, match="saved_models is a link to nothing"):
         files.check_folder("export_dir", "saved_models/donut")
 
 
-def test_folders_that_can_be_made(working_folder: Path) -> None:
+def test_folders_that_can_be_made(working_folder: Path):
     (working_folder / "link").symlink_to(".")
     for path in (".", "a/b/c", "a" * 255, "link/x", str(working_folder)):
         files.check_folder("log_dir", path)
     assert len(list(working_folder.iterdir())) == 1
 
 
-def test_a_waiting_process_gets_its_turn(tmp_path: Path) -> None:
+def test_a_waiting_process_gets_its_turn(tmp_path: Path):
     order = []
 
-    def wait() -> None:
+    def wait():
         with lock_folder(tmp_path, wait=True):
             order.append("second")
 
@@ -170,7 +170,7 @@ def code(
 ) -> int:
     """What the file system answers if a lock is wanted."""
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object):
         raise OSError(request.param, "no locks")
 
     if request.param:
@@ -180,7 +180,7 @@ def code(
 
 def test_folders_are_locked_on_all_file_systems(
     code: int, tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
+):
     hint = f"remove {tmp_path}/.lock.soft$" if code else f" in {tmp_path}$"
     for _ in range(2):
         with lock_folder(tmp_path):
@@ -195,7 +195,7 @@ def test_folders_are_locked_on_all_file_systems(
 @pytest.mark.parametrize("wait", [False, True])
 def test_locks_of_killed_processes_are_void(
     wait: bool, code: int, tmp_path: Path
-) -> None:
+):
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(code)]
     assert subprocess.run(command).returncode == -signal.SIGKILL
     assert (tmp_path / ".lock.soft").exists() == bool(code)
@@ -206,7 +206,7 @@ def test_locks_of_killed_processes_are_void(
 # Versions of a model
 
 
-def write_weights(folder: Path) -> None:
+def write_weights(folder: Path):
     (folder / "weights").write_text("1")
 
 
@@ -214,7 +214,7 @@ def never(version: Path) -> bool:
     return False
 
 
-def test_versions_are_in_order_of_their_numbers(tmp_path: Path) -> None:
+def test_versions_are_in_order_of_their_numbers(tmp_path: Path):
     assert list_versions(tmp_path / "none") == []
     for name in ("10", "9", ".partial-7", "x", "²", "٣", "1a", ".lock"):
         (tmp_path / name).mkdir()
@@ -224,8 +224,8 @@ def test_versions_are_in_order_of_their_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 def test_an_interrupted_writer_leaves_nothing(
     error: type[BaseException], tmp_path: Path
-) -> None:
-    def fail(folder: Path) -> None:
+):
+    def fail(folder: Path):
         write_weights(folder)
         assert list_versions(tmp_path) == []
         raise error

@@ -24,7 +24,7 @@ from tfcomp.storage.run_folder import (
 METRICS = {"id": {"mse": 1.0}, "layers": {"image": {}}, "train": {}}
 
 
-def claim(config: RunConfig) -> None:
+def claim(config: RunConfig):
     """Makes the folder of a run, and gives it free."""
     with claim_run(config):
         pass
@@ -44,13 +44,13 @@ def finished(make_smoke: Callable[..., RunConfig]) -> RunConfig:
 
 
 @pytest.mark.parametrize("text", [None, "[]", '{"id": 3}', '{"train": {}}'])
-def test_metrics(text: str | None, finished: RunConfig) -> None:
+def test_metrics(text: str | None, finished: RunConfig):
     file = Path(finished.run_dir) / "metrics.json"
     file.unlink() if text is None else file.write_text(text)
     assert not is_finished(file.parent)
 
 
-def test_model_is_cut_or_has_other_bytes(finished: RunConfig) -> None:
+def test_model_is_cut_or_has_other_bytes(finished: RunConfig):
     file = Path(finished.run_dir) / "model.keras"
     content = file.read_bytes()
     changed = content.replace(bytes(100), bytes([7]) * 100)
@@ -63,7 +63,7 @@ def test_model_is_cut_or_has_other_bytes(finished: RunConfig) -> None:
 
 def test_a_run_that_is_not_finished(
     finished: RunConfig, make_smoke: Callable[..., RunConfig]
-) -> None:
+):
     run = Path(finished.run_dir)
     (run / "metrics.json").unlink()
     with pytest.raises(RunError, match="add --resume"):
@@ -75,7 +75,7 @@ def test_a_run_that_is_not_finished(
     claim(make_smoke("--resume"))
 
 
-def test_flags_of_a_run_that_are_empty(make_smoke: Callable) -> None:
+def test_flags_of_a_run_that_are_empty(make_smoke: Callable):
     config = make_smoke("--region=corner:14")
     claim(config)
     (Path(config.run_dir) / "run.flags").write_text("\n")
@@ -88,7 +88,7 @@ def test_flags_of_a_run_that_are_empty(make_smoke: Callable) -> None:
 
 def test_a_run_of_links_is_read_and_resumed(
     finished: RunConfig, tmp_path: Path
-) -> None:
+):
     """DataLad, git-annex and DVC keep files elsewhere."""
     run = Path(finished.run_dir)
     store = tmp_path / "store"
@@ -103,7 +103,7 @@ def test_a_run_of_links_is_read_and_resumed(
     claim(dataclasses.replace(finished, resume=True))
 
 
-def test_editors_of_windows_change_no_flags(finished: RunConfig) -> None:
+def test_editors_of_windows_change_no_flags(finished: RunConfig):
     file = Path(finished.run_dir, "run.flags")
     content = file.read_bytes().replace(b"\n", b"\r\n")
     file.write_bytes(codecs.BOM_UTF8 + content)
@@ -113,7 +113,7 @@ def test_editors_of_windows_change_no_flags(finished: RunConfig) -> None:
 @pytest.mark.parametrize("name", ["run.flags", "metrics.json", "model.keras"])
 def test_files_that_are_not_fetched(
     name: str, finished: RunConfig, make_smoke: Callable[..., RunConfig]
-) -> None:
+):
     """Going on with the run would train it again."""
     file = Path(finished.run_dir, name)
     file.unlink()
@@ -130,7 +130,7 @@ def test_files_that_are_not_fetched(
 
 def test_overwriting_removes_links_and_not_what_they_lead_to(
     finished: RunConfig, tmp_path: Path
-) -> None:
+):
     run = Path(finished.run_dir)
     documents = tmp_path / "Documents"
     documents.mkdir()
@@ -154,7 +154,7 @@ def test_overwriting_removes_links_and_not_what_they_lead_to(
 )
 def test_what_systems_leave_in_a_folder_is_no_owner(
     name: str, make_smoke: Callable[..., RunConfig]
-) -> None:
+):
     config = make_smoke()
     Path(config.run_dir, name).mkdir(parents=True)
     claim(config)
@@ -163,7 +163,7 @@ def test_what_systems_leave_in_a_folder_is_no_owner(
 @pytest.mark.parametrize("name", ["runs [2026]", "runs*"])
 def test_a_path_that_exists_is_no_pattern(
     name: str, finished: RunConfig, tmp_path: Path
-) -> None:
+):
     run = Path(finished.run_dir)
     folder = tmp_path / name
     folder.mkdir()
@@ -173,7 +173,7 @@ def test_a_path_that_exists_is_no_pattern(
     assert find_runs([f"{folder}/[ab]"]) == [run.resolve()]
 
 
-def test_search_finds_finished_runs_once(finished: RunConfig) -> None:
+def test_search_finds_finished_runs_once(finished: RunConfig):
     run = Path(finished.run_dir)
     unfinished = run.with_name("unfinished")
     unfinished.mkdir()

@@ -17,7 +17,7 @@ PATIENCE = 200  # seconds, for a machine that is busy
 def wait_for() -> Callable[[Callable[[], object]], None]:
     """Returns once a condition holds; fails if it does not."""
 
-    def wait(condition: Callable[[], object]) -> None:
+    def wait(condition: Callable[[], object]):
         end = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < end, "waited in vain"

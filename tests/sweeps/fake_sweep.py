@@ -36,12 +36,12 @@ def make_call(
     return trial.config, fake_trial.run_trial, lines
 
 
-def use_pool(patch: pytest.MonkeyPatch, pool: Pool | PoolHere) -> None:
+def use_pool(patch: pytest.MonkeyPatch, pool: Pool | PoolHere):
     """Makes sweeps of this process run their trials in a pool."""
     patch.setattr(sweep_run, "open_pool", lambda *_: nullcontext(pool))
 
 
-def use_fake_trials(patch: pytest.MonkeyPatch, pool: Pool | PoolHere) -> None:
+def use_fake_trials(patch: pytest.MonkeyPatch, pool: Pool | PoolHere):
     """Makes sweeps of this process run fake trials, and draw nothing."""
     patch.setattr(Sweep, "make_call", make_call)
     patch.setattr(Sweep, "write_reports", lambda sweep: None)

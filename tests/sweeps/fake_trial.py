@@ -18,14 +18,14 @@ STEPS = 4
 DEADLY = "deadly"  # names, beside the sweep, the depth that kills its worker
 
 
-def write(file: Path, text: str) -> None:
+def write(file: Path, text: str):
     """Writes it whole or not at all: tests kill this at any moment."""
     part = file.with_name(f"{file.name}.{os.getpid()}")
     part.write_text(text)
     part.replace(file)
 
 
-def run_trial(argv: list[str]) -> None:
+def run_trial(argv: list[str]):
     lines = [argument for argument in argv[1:] if "=" in argument]
     flags = {}
     for line in lines:
@@ -61,7 +61,7 @@ def make_metrics(depth: int, seed: int) -> dict[str, dict]:
     }
 
 
-def train(progress: Path) -> None:
+def train(progress: Path):
     """Takes the steps that are not done."""
     seconds = float(os.environ.get("FAKE_SECONDS", "0"))
     done = 0

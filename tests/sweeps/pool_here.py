@@ -13,7 +13,7 @@ class PoolHere:
 
     workers = 1
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.ran: list[str] = []
 
     def run(self, tasks: list[Task]) -> Iterator[Outcome]:

@@ -38,18 +38,18 @@ def read_pids(folder: Path) -> list[int]:
     return pids
 
 
-def show_process(argv: list[str]) -> None:
+def show_process(argv: list[str]):
     print(os.getpid(), flush=True)
 
 
-def show_environment(argv: list[str]) -> None:
+def show_environment(argv: list[str]):
     for name in argv[1:]:
         value = os.environ.get(name, "-")
         print(value)
     print(os.getcwd())
 
 
-def wait_for_file(argv: list[str]) -> None:
+def wait_for_file(argv: list[str]):
     """Waits, in epochs of a moment."""
     print(os.getpid(), flush=True)
     while not Path(argv[1]).exists():
@@ -57,18 +57,18 @@ def wait_for_file(argv: list[str]) -> None:
         check_stop()
 
 
-def refuse(argv: list[str]) -> None:
+def refuse(argv: list[str]):
     print(os.getpid(), flush=True)
     raise RunError("--depth is bad")
 
 
-def crash(argv: list[str]) -> None:
+def crash(argv: list[str]):
     print(os.getpid(), flush=True)
     os.write(2, b"from a library\n")
     raise ZeroDivisionError("division by zero")
 
 
-def draw(argv: list[str]) -> None:
+def draw(argv: list[str]):
     """Prints a number of the state that Keras seeds initial weights from."""
     random.seed(1)
     for module in (utils_comm, worker, worker_state_machine, core):
@@ -76,7 +76,7 @@ def draw(argv: list[str]) -> None:
     print(random.randint(1, 10**9))
 
 
-def list_models(argv: list[str]) -> None:
+def list_models(argv: list[str]):
     print(os.getpid(), *MODELS.names())
 
 

@@ -69,7 +69,7 @@ def predict(dataset: Dataset, depth: int, truth: np.ndarray) -> np.ndarray:
     return codes @ weights
 
 
-def run_trial(argv: list[str]) -> None:
+def run_trial(argv: list[str]):
     config = run_flags.parse_config(argv[1:])
     dataset = make_dataset(config)
     folder = Path(config.run_dir)
@@ -155,7 +155,7 @@ def test_a_sum_needs_the_certificate_and_others_never_have_enough(
     curves: pd.DataFrame,
     needed: float,
     printed: str,
-) -> None:
+):
     assert (curves["all_determined"] == needed).all()
     enough = curves.groupby("line")["enough"].first()
     assert enough.loc["depth 2"] == needed
@@ -172,7 +172,7 @@ def test_a_sum_needs_the_certificate_and_others_never_have_enough(
 
 def test_a_sum_and_the_additive_predictor_are_exact_where_it_holds(
     curves: pd.DataFrame,
-) -> None:
+):
     sums = curves[curves["line"] == "depth 2"]
     is_determined = (sums["determined"] == 1).tolist()
     for column in ("mean", "additive"):
@@ -182,7 +182,7 @@ def test_a_sum_and_the_additive_predictor_are_exact_where_it_holds(
 
 def test_each_seed_has_a_split_under_the_name_of_one_setting(
     printed: str,
-) -> None:
+):
     runs, _ = tfcomp.read_runs(FOLDER)
     assert runs["region"].nunique() == 12
     trials = pd.read_csv(FOLDER / "trials.csv")
@@ -199,7 +199,7 @@ def test_each_seed_has_a_split_under_the_name_of_one_setting(
         ("--grid=region=none,corner:4", "--grid"),
     ],
 )
-def test_mistakes_write_nothing(printed: str, flag: str, word: str) -> None:
+def test_mistakes_write_nothing(printed: str, flag: str, word: str):
     with pytest.raises(ConfigError, match=word):
         sweep.main([*COMMAND, "--run_name=mistake", flag])
     assert not FOLDER.with_name("mistake").exists()
@@ -208,7 +208,7 @@ def test_mistakes_write_nothing(printed: str, flag: str, word: str) -> None:
 def test_flags_repeat_the_sweep(
     printed: str,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
     monkeypatch.setattr(sweep_run, "open_pool", None)
     table = (FOLDER / "trials.csv").read_bytes()

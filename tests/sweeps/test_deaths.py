@@ -21,7 +21,7 @@ from tfcomp.sweeps.worker_task import Task
 class FakeFuture:
     """A task on a worker: `pending` until time passes or the worker dies."""
 
-    def __init__(self, name: str, address: str) -> None:
+    def __init__(self, name: str, address: str):
         self.name = name
         self.address = address
         self.status = "pending"
@@ -32,7 +32,7 @@ class FakeFuture:
     def exception(self) -> Exception:
         return KilledWorker(self.name, None, 0)
 
-    def cancel(self, force: bool) -> None:
+    def cancel(self, force: bool):
         self.status = "cancelled"
 
 
@@ -44,7 +44,7 @@ class FakeClient:
         deadly: Names of tasks that kill their workers.
     """
 
-    def __init__(self, kills: int, deadly: str) -> None:
+    def __init__(self, kills: int, deadly: str):
         self.kills = kills
         self.deadly = deadly
         self.rng = random.Random(0)
@@ -67,10 +67,10 @@ class FakeClient:
         self.futures.append(future)
         return future
 
-    def cancel(self, futures: list[FakeFuture], force: bool) -> None:
+    def cancel(self, futures: list[FakeFuture], force: bool):
         assert not futures
 
-    def pass_time(self, *_: object) -> None:
+    def pass_time(self, *_: object):
         """Kills a worker, or ends a task."""
         running = [each for each in self.futures if not each.done()]
         future = self.rng.choice(running)
@@ -92,7 +92,7 @@ def test_only_trials_that_died_four_times_fail(
     deadly: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """Six of 60 failed after 14 kills, none of which had died four times."""
     client = FakeClient(14, deadly)
     monkeypatch.setattr(distributed, "wait", client.pass_time)

@@ -32,14 +32,14 @@ NUM_TRIALS = {
 }
 
 
-def test_number_of_trials_is_bounded() -> None:
+def test_number_of_trials_is_bounded():
     specs = [f"{name}=1,2,3,4,5,6,7,8,9,10" for name in ("depth", "width")]
     assert len(parse_grid(specs, num_seeds=1000)) == 100
     with pytest.raises(ConfigError, match="100100"):
         parse_grid(specs, num_seeds=1001)
 
 
-def test_cross_product_with_linked_flags() -> None:
+def test_cross_product_with_linked_flags():
     (setting,) = parse_grid(["entropy_weight=0", "depth=2", "model=cnn"])
     assert [type(value) for value in setting.values()] == [float, int, str]
     specs = ["depth=2,3", "encoding/epochs=bump/50, ramp/100"]
@@ -51,7 +51,7 @@ def test_cross_product_with_linked_flags() -> None:
     ]
 
 
-def test_values() -> None:
+def test_values():
     assert parse_grid([]) == [{}]
     quoted = parse_grid(['region="box:x:6-22,y:0-9",corner:14'])
     assert quoted == [{"region": "box:x:6-22,y:0-9"}, {"region": "corner:14"}]
@@ -76,7 +76,7 @@ def test_values() -> None:
         ("depth=2 depth/width=3/4", "depth"),  # a flag of two axes
     ],
 )
-def test_mistakes(specs: str, word: str) -> None:
+def test_mistakes(specs: str, word: str):
     with pytest.raises((ConfigError, RunError), match=word):
         parse_grid(specs.split())
 
@@ -97,7 +97,7 @@ def name(*flags: str, **setting: object) -> str:
     return trial.name.rpartition("-")[2]
 
 
-def test_trials_are_settings_times_seeds() -> None:
+def test_trials_are_settings_times_seeds():
     trials, notes = make([{"depth": 2}, {"depth": 3}], [4, 5])
     assert [trial.describe() for trial in trials] == [
         "depth=2 seed=4",
@@ -113,7 +113,7 @@ def test_trials_are_settings_times_seeds() -> None:
     assert notes == ["ignored: --seed, seeds begin at --first_seed"]
 
 
-def test_folders_of_a_trial() -> None:
+def test_folders_of_a_trial():
     (trial,), _ = make([{}], [0], "--log_dir=logs", "--export_dir=models")
     assert trial.path == Path("logs/sweep/trials") / trial.name
     assert trial.config.export_path == f"models/sweep/{trial.name}"
@@ -125,7 +125,7 @@ def test_folders_of_a_trial() -> None:
 
 def test_a_trial_keeps_its_folder_when_an_axis_is_added(
     working_folder: Path,
-) -> None:
+):
     (before,), _ = make([{"depth": 2}], [0])
     before.path.mkdir(parents=True)
     added, _ = make([{"depth": 2, "width": 16}, {"depth": 2, "width": 9}], [0])
@@ -137,14 +137,14 @@ def test_a_trial_keeps_its_folder_when_an_axis_is_added(
 @pytest.mark.parametrize(
     "region", ["box:x:6-22,y:0-9", "..", "a/b|c", "g:'R&B'", "x" * 300]
 )
-def test_names_of_trials_are_names_of_folders(region: str) -> None:
+def test_names_of_trials_are_names_of_folders(region: str):
     label = make_label({"region": region, "seed": 3})
     assert re.fullmatch(r"[\w=+-][\w.=+-]*", label)
     assert len(label) <= 80
     assert label.endswith("seed=3")
 
 
-def test_the_name_follows_from_what_is_computed() -> None:
+def test_the_name_follows_from_what_is_computed():
     same = name()
     assert same == name("--run_name=other", "--log_dir=elsewhere")
     assert same == name("--data_dir=/data", "--resume", "--pictures")
@@ -156,7 +156,7 @@ def test_the_name_follows_from_what_is_computed() -> None:
 
 def test_the_name_follows_from_the_code(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     before = name()
     monkeypatch.setattr(grid, "compute_code_version", lambda plugins: "other")
     assert name() != before
@@ -165,12 +165,12 @@ def test_the_name_follows_from_the_code(
 @pytest.mark.parametrize(
     ("name", "value"), [("depth", 1), ("region", "x:99"), ("encoding", "morse")]
 )
-def test_every_combination_is_checked(name: str, value: object) -> None:
+def test_every_combination_is_checked(name: str, value: object):
     with pytest.raises(ConfigError, match=f"--{name}"):
         make([{}, {name: value}], [0])
 
 
-def test_shipped_sweeps(capsys: pytest.CaptureFixture) -> None:
+def test_shipped_sweeps(capsys: pytest.CaptureFixture):
     counts = {}
     for name in list_flagfiles():
         if not name.startswith("sweep_"):
@@ -197,6 +197,6 @@ def test_gpus_that_the_environment_allows(
     visible: str,
     expected: list[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert pool.list_gpus() == expected

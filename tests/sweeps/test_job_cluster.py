@@ -48,7 +48,7 @@ def write_job(options: SchedulerOptions, folder: Path) -> list[str]:
     return job.job_script().splitlines()
 
 
-def test_jobs_ask_for_what_flags_and_files_say(tmp_path: Path) -> None:
+def test_jobs_ask_for_what_flags_and_files_say(tmp_path: Path):
     """Dask's file has what flags leave out."""
     plain = write_job(make_options(), tmp_path)
     assert {"#SBATCH --cpus-per-task=1", "#SBATCH --mem=4G"} <= set(plain)
@@ -83,7 +83,7 @@ def test_jobs_ask_for_what_flags_and_files_say(tmp_path: Path) -> None:
 def test_nothing_is_written_where_jobs_cannot_be_submitted(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="sbatch"):
         run_task_in_job(make_options(), tmp_path / "sweep")
@@ -99,7 +99,7 @@ def test_nothing_is_written_where_jobs_cannot_be_submitted(
         ("scheduler", {"scheduler": "nowhere"}),
     ],
 )
-def test_one_line_for_a_bad_flag(name: str, flags: dict[str, Any]) -> None:
+def test_one_line_for_a_bad_flag(name: str, flags: dict[str, Any]):
     with pytest.raises(ConfigError, match=f"^--{name} .*$"):
         SchedulerOptions(**flags)
 
@@ -116,26 +116,26 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield folder
 
 
-def run_task_in_job(options: SchedulerOptions, folder: Path) -> None:
+def run_task_in_job(options: SchedulerOptions, folder: Path):
     with open_pool(options, folder) as pool:
         list(pool.run([make_task("a", folder, tasks.show_process)]))
 
 
-def test_a_cluster_that_refuses_a_job(slurm: Path, tmp_path: Path) -> None:
+def test_a_cluster_that_refuses_a_job(slurm: Path, tmp_path: Path):
     (slurm / "refuse").touch()
     with pytest.raises(RunError, match="invalid partition") as caught:
         run_task_in_job(make_options(2), tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_jobs_that_do_not_start(slurm: Path, tmp_path: Path) -> None:
+def test_jobs_that_do_not_start(slurm: Path, tmp_path: Path):
     (slurm / "broken").touch()
     with pytest.raises(RunError, match="logs/jobs") as caught:
         run_task_in_job(make_options(job_wait=1), tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def check_keys(folder: Path, script: str) -> None:
+def check_keys(folder: Path, script: str):
     """They are for this user alone, and the job knows their files."""
     (private,) = folder.glob("tfcomp-*")
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
@@ -150,7 +150,7 @@ def test_a_job_that_is_killed_is_replaced(
     tmp_path: Path,
     wait_for: Wait,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.setattr(pool_module, "SCALE_SECONDS", 0.5)
     release = tmp_path / "release"
     task = make_task("a", tmp_path, tasks.wait_for_file, str(release))
@@ -177,7 +177,7 @@ def test_a_sweep_in_jobs(
     tmp_path: Path,
     wait_for: Wait,
     is_running: IsRunning,
-) -> None:
+):
     """Its tables are those of a sweep on this machine; nothing is left."""
     sweep = start_sweep(tmp_path, 1, "--cluster=slurm")
     assert "[4/4]" in finish(sweep)

@@ -53,7 +53,7 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
     wait_for: Wait,
     is_running: IsRunning,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """By Ctrl-C or `timeout`, with all of its processes, and alone."""
     place = tmp_path / "temporary"
     place.mkdir()

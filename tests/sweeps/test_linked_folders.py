@@ -11,7 +11,7 @@ from tfcomp.sweeps.pool import SchedulerOptions
 from tfcomp.sweeps.sweep_run import Sweep, run_missing
 
 
-def run_finished(folder: Path) -> None:
+def run_finished(folder: Path):
     """Runs a sweep without missing trials; it writes what all sweeps write."""
     work = Mock(
         folder=folder,
@@ -42,7 +42,7 @@ def sweep(tmp_path: Path) -> Path:
 def test_a_sweep_may_be_reached_through_links(
     sweep: Path,
     tmp_path: Path,
-) -> None:
+):
     (tmp_path / "scratch").symlink_to(tmp_path)
     (tmp_path / "linked").symlink_to(sweep)
     for folder in (tmp_path / "scratch" / "sweep", tmp_path / "linked"):
@@ -50,7 +50,7 @@ def test_a_sweep_may_be_reached_through_links(
     assert (sweep / "sweep.flags").read_text() == "--depth=2\n"
 
 
-def test_flags_replace_a_link(sweep: Path, letter: Path) -> None:
+def test_flags_replace_a_link(sweep: Path, letter: Path):
     (sweep / "sweep.flags").symlink_to(letter)
     run_finished(sweep)
     assert letter.read_text() == "Dear"
@@ -61,7 +61,7 @@ def test_a_report_removes_nothing_behind_a_link(
     sweep: Path,
     letter: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """Old figures go before new ones are drawn."""
     (sweep / "figures").symlink_to(letter.parent)
     stop = Mock(side_effect=KeyboardInterrupt)

@@ -38,14 +38,14 @@ def pool() -> Iterator[Pool]:
         yield pool
 
 
-def test_more_trials_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_trials_than_gpus(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pool_module, "list_gpus", lambda: ["0"])
     with pytest.raises(ConfigError, match="--workers"):
         with open_pool(SchedulerOptions(workers=2)):
             pass
 
 
-def test_others_on_the_machine_are_kept_out(pool: Pool) -> None:
+def test_others_on_the_machine_are_kept_out(pool: Pool):
     address = pool.client.scheduler.address
     assert address.startswith("tls://127.0.0.1:")
     with pytest.raises(OSError):
@@ -63,7 +63,7 @@ def read_pages(port: int) -> list[str]:
     return pages
 
 
-def test_ports_are_local_and_tell_nothing(pool: Pool) -> None:
+def test_ports_are_local_and_tell_nothing(pool: Pool):
     me = psutil.Process()
     ports = []
     for process in (me, *me.children(recursive=True)):
@@ -78,7 +78,7 @@ def test_a_batch_that_is_left_early_stops(
     pool: Pool,
     tmp_path: Path,
     wait_for: Wait,
-) -> None:
+):
     """Its tasks end after their epoch, and others are never begun."""
     quick = make_task("quick", tmp_path / "quick", tasks.show_process)
     end = tasks.wait_for_file, str(tmp_path / "release")
@@ -97,7 +97,7 @@ def test_a_trial_that_kills_its_worker(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     """It fails, without the others, and the next start runs it again."""
     monkeypatch.setattr(pool_module, "MAX_DEATHS", 2)
     use_fake_trials(monkeypatch, pool)
@@ -142,7 +142,7 @@ def test_a_remote_scheduler(
     tmp_path: Path,
     wait_for: Wait,
     is_running: IsRunning,
-) -> None:
+):
     """Its worker runs one task at a time, and stops one of a dead client."""
     options = SchedulerOptions(scheduler=remote)
     folder = tmp_path / "first"
@@ -167,6 +167,6 @@ def test_a_remote_scheduler(
 @pytest.mark.parametrize(
     "address", ["tcp://127.0.0.1:1", "tls://h:1", "ucx://h:1"]
 )
-def test_no_scheduler_at_the_address(address: str) -> None:
+def test_no_scheduler_at_the_address(address: str):
     with pytest.raises(ConfigError, match="--scheduler"):
         run_tasks([], SchedulerOptions(scheduler=address))

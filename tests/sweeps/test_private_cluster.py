@@ -81,7 +81,7 @@ def list_dask_places() -> list[tuple[str, int]]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
-def test_a_stranger_is_not_imported(attacked: Path) -> None:
+def test_a_stranger_is_not_imported(attacked: Path):
     with start_local_cluster(1) as client:
         places = client.submit(list_dask_places).result(60)
         assert places

@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "logs" / "s"
 
 
-def test_tables_of_trials(folder: Path) -> None:
+def test_tables_of_trials(folder: Path):
     rows = read(folder / "trials.csv")
 
     assert [row["status"] for row in rows] == ["finished"] * 4
@@ -61,7 +61,7 @@ def test_tables_of_trials(folder: Path) -> None:
 def test_a_trial_has_the_bits_of_a_run_by_itself(
     folder: Path,
     tmp_path: Path,
-) -> None:
+):
     """After another precision, and with what another seed has traced."""
     trial = read(folder / "trials.csv")[-1]
     assert trial["precision"] == "mixed_bfloat16"

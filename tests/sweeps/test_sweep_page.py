@@ -76,7 +76,7 @@ def trials(plant: Plant) -> list[Trial]:
     ]
 
 
-def test_numbers(trials: list[Trial]) -> None:
+def test_numbers(trials: list[Trial]):
     sweep = sweep_page.compute_numbers(trials, "first")
 
     assert sweep.flags == ["depth"]
@@ -102,7 +102,7 @@ def test_numbers(trials: list[Trial]) -> None:
     assert losses["value"].tolist() == [4.0, 1.0] * 5
 
 
-def test_a_score_that_a_seed_lacks_has_no_mean(plant: Plant) -> None:
+def test_a_score_that_a_seed_lacks_has_no_mean(plant: Plant):
     measures = {"schmidt": 0.5, "stages": ["image"]}
     trials = [
         plant(2, 0, 0.1, 0.1, measures=measures),
@@ -117,14 +117,14 @@ def test_a_score_that_a_seed_lacks_has_no_mean(plant: Plant) -> None:
     assert means.loc["schmidt"].tolist() == [None, 1]
 
 
-def test_no_trial_is_finished(plant: Plant) -> None:
+def test_no_trial_is_finished(plant: Plant):
     sweep = sweep_page.compute_numbers([plant(2, 0)], "first")
     assert sweep.summary.empty
     assert sweep.paired.empty
     assert not sweep.runs
 
 
-def test_page(trials: list[Trial], tmp_path: Path) -> None:
+def test_page(trials: list[Trial], tmp_path: Path):
     images = np.stack([np.eye(4), np.ones((4, 4))])  # [n, H, W]
     for trial in trials[:3]:
         write_preview(trial.path, ["OOD 1", "OOD 2"], [images, images / 2])
@@ -167,7 +167,7 @@ def test_settings_that_fit(
     first: tuple,
     second: tuple | None,
     words: list[str],
-) -> None:
+):
     """A setting that does not fit, or lacks a number, is not the best."""
     runs = [make_scored("a", *first)]
     if second:
@@ -188,7 +188,7 @@ def make_scored(
     return ScoredRun(setting, ord(setting), scores)
 
 
-def test_a_preview_of_others_is_no_program(tmp_path: Path, monkeypatch) -> None:
+def test_a_preview_of_others_is_no_program(tmp_path: Path, monkeypatch):
     start = Mock()
     monkeypatch.setattr(EpsImagePlugin, "Ghostscript", start)
     text = '%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%points: ["a"]\n'
@@ -197,7 +197,7 @@ def test_a_preview_of_others_is_no_program(tmp_path: Path, monkeypatch) -> None:
     assert not start.called
 
 
-def test_a_preview_of_half_a_row(tmp_path: Path) -> None:
+def test_a_preview_of_half_a_row(tmp_path: Path):
     info = PngInfo()
     info.add_text("points", '["a"]')  # of two rows, which 5 pixels are not
     Image.new("L", (4, 5)).save(tmp_path / "preview.png", pnginfo=info)
@@ -216,7 +216,7 @@ def read_experiment(folder: Path) -> api_pb2.Experiment:
     return handler.run()
 
 
-def test_hparams_of_a_sweep(tmp_path: Path) -> None:
+def test_hparams_of_a_sweep(tmp_path: Path):
     config = run_flags.parse_config(["--flagfile=smoke.flags"])
     trials = []
     for depth in (2, 3):

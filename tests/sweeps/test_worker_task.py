@@ -36,7 +36,7 @@ def run(pool: Pool, *wanted: Task) -> list[str]:
 def test_a_failure_has_a_reason_and_costs_one_process(
     pool: Pool,
     tmp_path: Path,
-) -> None:
+):
     reasons = run(
         pool,
         make_task("a", tmp_path, tasks.show_process),
@@ -57,7 +57,7 @@ def test_a_failure_has_a_reason_and_costs_one_process(
     assert "from a library" in (tmp_path / "d.log").read_text()
 
 
-def test_environment_of_a_task(tmp_path: Path, monkeypatch) -> None:
+def test_environment_of_a_task(tmp_path: Path, monkeypatch):
     """One trial runs on each GPU, or several that share its memory."""
     monkeypatch.setattr(pool_module, "list_gpus", lambda: [*"464"])
     names = (
@@ -82,7 +82,7 @@ def test_another_setup_is_another_process(
     pool: Pool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """Plugins, replicas and threads stay with a process."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
@@ -106,7 +106,7 @@ def test_another_setup_is_another_process(
     assert "of_the_plugin" not in (tmp_path / "c.log").read_text()
 
 
-def test_threads_of_dask_do_not_draw(pool: Pool, tmp_path: Path) -> None:
+def test_threads_of_dask_do_not_draw(pool: Pool, tmp_path: Path):
     """Keras seeds weights from `random`, which Dask draws from as well."""
     assert run(pool, make_task("a", tmp_path, tasks.draw)) == [""]
     text = (tmp_path / "a.log").read_text()
@@ -117,7 +117,7 @@ def test_other_code_is_refused(
     pool: Pool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     """Scores of other code would stand under the name of this one."""
     monkeypatch.setattr(
         pool_module, "compute_code_version", lambda plugins: "x"

@@ -99,7 +99,7 @@ def list_rows(numbers: pd.DataFrame) -> list[tuple]:
     return list(table.itertuples(index=False, name=None))
 
 
-def check_rows(numbers: pd.DataFrame) -> None:
+def check_rows(numbers: pd.DataFrame):
     """Compares rows to the last bit; NaN equals NaN."""
     assert repr(list_rows(numbers)) == repr(EXPECTED)
 
@@ -108,12 +108,12 @@ def pack(folder: Path, name: str, results: Results) -> tuple[Path, bool]:
     return write_pack(folder, name, (results.runs, results.numbers))
 
 
-def write_metrics(run: Path, **changes: Any) -> None:
+def write_metrics(run: Path, **changes: Any):
     content = METRICS | {"measures": MEASURES} | changes
     (run / "metrics.json").write_text(json.dumps(content))
 
 
-def test_every_number_of_a_run(tmp_path) -> None:
+def test_every_number_of_a_run(tmp_path):
     folder = write_run(tmp_path / "r", "--seed=105", "--depth=3")
 
     runs, numbers = tfcomp.read_runs(tmp_path)
@@ -135,7 +135,7 @@ def test_every_number_of_a_run(tmp_path) -> None:
     assert run | expected == run
 
 
-def test_epochs_are_those_of_the_history(tmp_path) -> None:
+def test_epochs_are_those_of_the_history(tmp_path):
     folder = write_run(tmp_path / "r")
     (folder / "history.csv").write_text(HISTORY)
 
@@ -153,7 +153,7 @@ def sort_numbers(results: Results) -> pd.Series:
     return numbers["value"].sort_index()
 
 
-def test_a_packed_study_has_the_same_numbers(tmp_path) -> None:
+def test_a_packed_study_has_the_same_numbers(tmp_path):
     sweep = tmp_path / "logs" / "sweep"
     # A shallow network first, whose stages are some of those of a deeper one.
     flags = ["--learning_rate=3e-4", "--log_dir=/home/me", "--flag_of_1999=no"]
@@ -188,7 +188,7 @@ def test_a_packed_study_has_the_same_numbers(tmp_path) -> None:
     )
 
 
-def test_a_flag_of_a_later_version_changes_no_hash(tmp_path) -> None:
+def test_a_flag_of_a_later_version_changes_no_hash(tmp_path):
     """An old table has no such column, and its runs are the same ones."""
     folder = write_run(tmp_path / "r", "--depth=3", "--rank=16")
     table = read_results([str(folder)])
@@ -201,7 +201,7 @@ def test_a_flag_of_a_later_version_changes_no_hash(tmp_path) -> None:
     assert run.row["noise"] == 0.0
 
 
-def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path) -> None:
+def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path):
     """Runs without it are packed beside runs that have it."""
     write_run(tmp_path / "old", "--seed=1", "--flag_of_1999=no")
     write_run(tmp_path / "new", "--seed=2")
@@ -220,7 +220,7 @@ def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path) -> None:
     assert again == (path, False)
 
 
-def test_a_retired_flag_tells_no_runs_apart(tmp_path) -> None:
+def test_a_retired_flag_tells_no_runs_apart(tmp_path):
     write_run(tmp_path / "old", "--seed=1", "--orthogonal=False")
     write_run(tmp_path / "new", "--seed=2")
     table = read_results([str(tmp_path)])
@@ -231,7 +231,7 @@ def test_a_retired_flag_tells_no_runs_apart(tmp_path) -> None:
     assert flags.nunique().max() == 1
 
 
-def test_repeats_are_left_out(tmp_path) -> None:
+def test_repeats_are_left_out(tmp_path):
     for number in range(3):
         folder = write_run(tmp_path / f"r{number}", "--seed=2")
         start = 1000 - number
@@ -258,14 +258,14 @@ def test_repeats_are_left_out(tmp_path) -> None:
         lzma.compress(b'name,seed\n"x,1\n'),
     ],
 )
-def test_damaged_packs_are_one_line(tmp_path, content) -> None:
+def test_damaged_packs_are_one_line(tmp_path, content):
     (tmp_path / "x.csv.xz").write_bytes(content)
     with pytest.raises(DamagedFileError, match="x.csv.xz") as caught:
         tfcomp.read_runs(tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_fills_the_memory(tmp_path, monkeypatch) -> None:
+def test_a_file_that_fills_the_memory(tmp_path, monkeypatch):
     """92 kB can unpack to 600 MB."""
     monkeypatch.setattr(files, "MAX_UNPACKED", 2**20)
     path = tmp_path / "bomb.csv.xz"
@@ -274,7 +274,7 @@ def test_a_file_that_fills_the_memory(tmp_path, monkeypatch) -> None:
         read_pack(path)
 
 
-def test_the_number_of_a_claim_in_five_lines(monkeypatch) -> None:
+def test_the_number_of_a_claim_in_five_lines(monkeypatch):
     """C6 with bump codes, as its verdict has it (docs/outputs.md)."""
     text = (ROOT / "docs" / "outputs.md").read_text("utf-8")
     blocks = text.split("```python\n")
@@ -324,9 +324,7 @@ def read_expected(tmp_path, capsys) -> Read:
         "{}",
     ],
 )
-def test_a_damaged_history_loses_no_run(
-    content, tmp_path, read_expected
-) -> None:
+def test_a_damaged_history_loses_no_run(content, tmp_path, read_expected):
     """The scores at the end stay, and what is missing is said."""
     folder = write_run(tmp_path / "logs" / "r", "--seed=1")
     (folder / "history.csv").write_text(content)
@@ -347,9 +345,7 @@ def test_a_damaged_history_loses_no_run(
         ({"measures": {"axis_ratio": "2"}}, "measures/axis_ratio"),
     ],
 )
-def test_a_number_that_is_text_is_said(
-    change, place, tmp_path, read_expected
-) -> None:
+def test_a_number_that_is_text_is_said(change, place, tmp_path, read_expected):
     write_run(tmp_path / "logs" / "a", "--seed=1")
     damaged = write_run(tmp_path / "logs" / "b", "--seed=2")
     write_metrics(damaged, **change)

@@ -40,7 +40,7 @@ def sweep(tmp_path) -> Path:
     return folder
 
 
-def test_a_row_for_each_run(sweep) -> None:
+def test_a_row_for_each_run(sweep):
     loaded = tfcomp.load_sweep(sweep)
     table = loaded.to_frame()
 
@@ -53,7 +53,7 @@ def test_a_row_for_each_run(sweep) -> None:
     assert folders == ["0", "1", "2", "3"]
 
 
-def test_a_row_for_each_stage(sweep) -> None:
+def test_a_row_for_each_stage(sweep):
     loaded = tfcomp.load_sweep(sweep)
     table = loaded.to_frame("stages")
 
@@ -68,7 +68,7 @@ def test_a_row_for_each_stage(sweep) -> None:
         loaded.to_frame("layers")
 
 
-def test_sweeps_and_runs_are_told_apart(sweep) -> None:
+def test_sweeps_and_runs_are_told_apart(sweep):
     """Each error says what to call instead, and names no flag."""
     with pytest.raises(RunError, match="^run .* a sweep: .*/trials/"):
         tfcomp.load_run(sweep)

@@ -41,7 +41,7 @@ def sort_rows(table: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("batch_size", [8, 60])
-def test_each_pass_is_a_permutation_of_the_table(dataset, batch_size) -> None:
+def test_each_pass_is_a_permutation_of_the_table(dataset, batch_size):
     table = dataset.splits.train
     num_rows = 4 * len(table)
     steps = math.ceil(num_rows / batch_size)
@@ -65,7 +65,7 @@ def test_each_pass_is_a_permutation_of_the_table(dataset, batch_size) -> None:
 def test_start_at_a_step_gives_the_bits_of_that_step(
     dataset,
     first_step,
-) -> None:
+):
     expected = read(dataset, 8, seed=2, num_steps=20)[first_step:]
 
     num_steps = 20 - first_step
@@ -83,7 +83,7 @@ def test_start_at_a_step_gives_the_bits_of_that_step(
 
 
 @STORED
-def test_noise_belongs_to_the_image(dataset, most_bytes, monkeypatch) -> None:
+def test_noise_belongs_to_the_image(dataset, most_bytes, monkeypatch):
     monkeypatch.setattr(fit, "MAX_STORED", most_bytes)
     noisy = make_data(LINE, "--noise=0.25")
     size = len(dataset.splits.train)
@@ -108,7 +108,7 @@ def test_noise_belongs_to_the_image(dataset, most_bytes, monkeypatch) -> None:
     assert_allclose(read_noise(3), noise, atol=1e-6)
 
 
-def test_a_data_set_has_its_own_noise() -> None:
+def test_a_data_set_has_its_own_noise():
     build_bumps = DATASETS.get("gaussian_bumps").load()
 
     def build(config: RunConfig) -> Dataset:
@@ -134,7 +134,7 @@ def test_images_are_those_of_the_factors(
     flags,
     most_bytes,
     monkeypatch,
-) -> None:
+):
     monkeypatch.setattr(fit, "MAX_STORED", most_bytes)
     dataset = make_data(f"{LINE} {flags}")
     batches_of_images = read(dataset, 24, seed=0, num_steps=3)
@@ -144,7 +144,7 @@ def test_images_are_those_of_the_factors(
 
 
 @pytest.mark.parametrize("size", [25, 108, 495])
-def test_first_passes_are_shuffled_too(size) -> None:
+def test_first_passes_are_shuffled_too(size):
     numbers = tf.range(8 * size, dtype=tf.int64)
     orders = [np.arange(size)]
     for seed in range(4):
@@ -166,7 +166,7 @@ def count_repeats(table: np.ndarray) -> np.ndarray:
     return np.bincount(rows)
 
 
-def test_rows_come_as_often_as_their_rarest_value_is_rare() -> None:
+def test_rows_come_as_often_as_their_rarest_value_is_rare():
     shape = np.arange(60) % 2
     x = np.repeat([0, 1, 2], [30, 29, 1])
     table = np.column_stack([shape, x]).astype(float)
@@ -187,7 +187,7 @@ def test_rows_come_as_often_as_their_rarest_value_is_rare() -> None:
 
 
 @pytest.mark.parametrize("flag", ["--nobalance", "--balance"])
-def test_rows_of_several_steps_are_those_of_the_batches(flag) -> None:
+def test_rows_of_several_steps_are_those_of_the_batches(flag):
     dataset = make_data(LINE, flag)
     options = {
         "seed": 3,

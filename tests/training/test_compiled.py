@@ -46,10 +46,10 @@ Fit = Callable[..., keras.Model]
 class Losses(keras.callbacks.Callback):
     """The loss of every epoch, as callbacks of users see it."""
 
-    def on_train_begin(self, logs: dict | None = None) -> None:
+    def on_train_begin(self, logs: dict | None = None):
         self.losses: list[float] = []
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None):
         self.losses.append(logs["loss"])
 
 
@@ -65,7 +65,7 @@ class Losses(keras.callbacks.Callback):
         pytest.param((*SMALL, "--model=slots"), marks=pytest.mark.slow),
     ],
 )
-def test_compiled_training_agrees(flags, fit, tmp_path) -> None:
+def test_compiled_training_agrees(flags, fit, tmp_path):
     """After 50 steps, with penalties; losses reach callbacks as before."""
     ordinary_losses = Losses()
     losses = Losses()
@@ -88,22 +88,20 @@ def test_compiled_training_agrees(flags, fit, tmp_path) -> None:
 class ReadsEvery(Losses):
     """Reads weights after every second epoch, and may be killed there."""
 
-    def __init__(self, killed_after: int = 0) -> None:
+    def __init__(self, killed_after: int = 0):
         super().__init__()
         self._killed_after = killed_after
 
     def reads_weights(self, done: int) -> bool:
         return not done % 2
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None):
         super().on_epoch_end(epoch, logs)
         if epoch + 1 == self._killed_after:
             raise KeyboardInterrupt
 
 
-def test_epochs_of_one_call_give_the_same_bits(
-    fit, tmp_path, monkeypatch
-) -> None:
+def test_epochs_of_one_call_give_the_same_bits(fit, tmp_path, monkeypatch):
     """Two epochs a call or one, also when killed between and resumed."""
     flags = (*MLP, "--epochs=4", "--compiled=always")
     mlp = MODELS.get("mlp")
@@ -140,13 +138,13 @@ def make_program(name: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(MODELS.names()) - {"acting"}))
-def test_every_decoder_becomes_a_program(name) -> None:
+def test_every_decoder_becomes_a_program(name):
     text = make_program(name)
     assert "while" in text
     assert "HloModule" in text
 
 
-def test_products_are_exact_without_tensor_float_32() -> None:
+def test_products_are_exact_without_tensor_float_32():
     """No factor is rounded to ten bits on a GPU."""
     before = tf.config.experimental.tensor_float_32_execution_enabled()
     try:
@@ -160,7 +158,7 @@ def test_products_are_exact_without_tensor_float_32() -> None:
     assert all("highest,highest" in line for line in products)
 
 
-def test_products_look_up_what_take_does() -> None:
+def test_products_look_up_what_take_does():
     """Values to the bit, also absent ones; gradients up to rounding."""
     layer = LowRankEmbedding(5, (4, 3), 2)
     index = tf.constant([0.0, 3.0, np.nan, 3.0, 7.0])
@@ -195,7 +193,7 @@ def test_products_look_up_what_take_does() -> None:
 )
 def test_when_steps_are_compiled(
     choice, gpus, memory, replicas, expected, monkeypatch
-) -> None:
+):
     """On one GPU, if the table fits; on request; never with replicas."""
     devices = ["GPU"] * gpus
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: devices)
@@ -214,7 +212,7 @@ def test_when_steps_are_compiled(
 class CountingModel(keras.Model):
     """A model of a user, with a step of its own."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
         self.num_steps = tf.Variable(0)
 
@@ -223,7 +221,7 @@ class CountingModel(keras.Model):
         return super().train_step(data)
 
 
-def test_the_step_of_a_users_model_is_taken() -> None:
+def test_the_step_of_a_users_model_is_taken():
     """Before, a new model of the same layers was trained by Keras's step."""
     inputs = keras.Input((2,))
     network = CountingModel(inputs, keras.layers.Dense(1)(inputs))

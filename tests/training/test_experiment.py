@@ -35,7 +35,7 @@ STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
 SMALL = ("--model=mlp", "--depth=1", "--width=4", "--steps_per_epoch=5")
 
 
-def test_metrics_have_the_agreed_keys(smoke_run) -> None:
+def test_metrics_have_the_agreed_keys(smoke_run):
     metrics = read_metrics(Path(smoke_run.run_dir))
 
     assert set(metrics) == set(KEYS.split())
@@ -52,7 +52,7 @@ def test_metrics_have_the_agreed_keys(smoke_run) -> None:
         assert number is None or math.isfinite(number)
 
 
-def test_scores_are_those_of_the_saved_model(smoke_run) -> None:
+def test_scores_are_those_of_the_saved_model(smoke_run):
     run = load_run(smoke_run.run_dir)
     grid = run.dataset.splits.grid
     images = run.model.predict(grid, verbose=0)
@@ -68,12 +68,12 @@ def test_scores_are_those_of_the_saved_model(smoke_run) -> None:
     assert metrics["id"]["relative_mse"] < 0.5 * untrained
 
 
-def test_divergence_is_named(make_smoke) -> None:
+def test_divergence_is_named(make_smoke):
     with pytest.raises(DivergedError, match="learning_rate"):
         train_and_evaluate(make_smoke("--learning_rate=1e30", *SMALL))
 
 
-def test_one_hot_code_without_a_region(make_smoke) -> None:
+def test_one_hot_code_without_a_region(make_smoke):
     """Geometry is finite, and there are no OOD scores."""
     flags = ("--region=none", "--num_train=30", "--encoding=one_hot")
     metrics = train_and_evaluate(make_smoke(*flags, *SMALL, "--epochs=1"))
@@ -89,7 +89,7 @@ def test_one_hot_code_without_a_region(make_smoke) -> None:
     assert code["log_volume_id"] == approx(expected, rel=1e-5)
 
 
-def test_lost_files_are_made_again(smoke_run, tmp_path) -> None:
+def test_lost_files_are_made_again(smoke_run, tmp_path):
     """By `--resume`, from the last checkpoint, with its time of training."""
     shutil.copytree(smoke_run.log_dir, tmp_path / "logs")
     config = dataclasses.replace(
@@ -117,7 +117,7 @@ def test_lost_files_are_made_again(smoke_run, tmp_path) -> None:
     assert repaired.metrics == original.metrics
 
 
-def test_too_many_replicas(make_smoke, tmp_path) -> None:
+def test_too_many_replicas(make_smoke, tmp_path):
     """Devices are divided first, before metrics are tried on images."""
     tfcomp.register_metric("mine", per="image")(lambda data: None)
     config = make_smoke("--num_replicas=1024", "--batch_size=1024")
@@ -131,20 +131,20 @@ def test_too_many_replicas(make_smoke, tmp_path) -> None:
 class Recorder(keras.callbacks.Callback):
     """Keeps all that it is told."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig):
         super().__init__()
         self.config = config
         self.epochs: list[dict] = []
         self.metrics: list[dict] = []
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None):
         self.epochs.append(dict(logs))
 
-    def on_run_end(self, metrics: dict) -> None:
+    def on_run_end(self, metrics: dict):
         self.metrics.append(metrics)
 
 
-def test_callbacks_see_losses_scores_and_the_end(make_smoke) -> None:
+def test_callbacks_see_losses_scores_and_the_end(make_smoke):
     recorders: list[Recorder] = []
 
     @tfcomp.register_callback("recorder")
@@ -187,9 +187,7 @@ STOPPING = keras.callbacks.EarlyStopping(
         (print, RunError, "'wrong'"),  # no callback
     ],
 )
-def test_callbacks_that_cannot_be_used(
-    callback, error, word, make_smoke
-) -> None:
+def test_callbacks_that_cannot_be_used(callback, error, word, make_smoke):
     tfcomp.register_callback("wrong")(lambda config: callback)
     config = make_smoke("--epochs=9", *SMALL)
 

@@ -29,9 +29,7 @@ def saved(version) -> Any:
     return tf.saved_model.load(version)
 
 
-def test_the_card_of_a_saved_model_calls_its_signatures(
-    version, monkeypatch
-) -> None:
+def test_the_card_of_a_saved_model_calls_its_signatures(version, monkeypatch):
     monkeypatch.chdir(version)
     card = (version / "README.md").read_text()
 
@@ -46,12 +44,12 @@ def test_the_card_of_a_saved_model_calls_its_signatures(
 
 @pytest.mark.parametrize("name", ["serving_default", "activations", "geometry"])
 @pytest.mark.parametrize("width", [1, 3])
-def test_signatures_take_all_factors(name, width, saved) -> None:
+def test_signatures_take_all_factors(name, width, saved):
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[n, 2\]"):
         saved.signatures[name](factors=tf.zeros((4, width)))
 
 
-def test_geometry_is_semidefinite(smoke_run, saved) -> None:
+def test_geometry_is_semidefinite(smoke_run, saved):
     run = load_run(smoke_run.run_dir)
     grid = run.dataset.splits.grid
 
@@ -67,7 +65,7 @@ def test_geometry_is_semidefinite(smoke_run, saved) -> None:
         assert_allclose(metric, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_versions_are_numbered_and_not_repeated(tmp_path) -> None:
+def test_versions_are_numbered_and_not_repeated(tmp_path):
     config = make_smoke_config(tmp_path, "--model=mlp", "--depth=1")
     model = make_model(config, make_dataset(config), "float32")
     changed = keras.models.clone_model(model)

@@ -82,7 +82,7 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
-def test_killed_runs_resume_to_the_same_bits(kills, start, tmp_path) -> None:
+def test_killed_runs_resume_to_the_same_bits(kills, start, tmp_path):
     train_and_evaluate(parse_config(list_flags(tmp_path)))
     expected, curves = read_result(tmp_path)
     chance = random.Random(0)

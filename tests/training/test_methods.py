@@ -18,7 +18,7 @@ def describe(*arguments: str) -> tuple[str, keras.Model]:
     return describe_methods(model, config, dataset), model
 
 
-def test_layers_weights_and_steps_are_those_of_the_network() -> None:
+def test_layers_weights_and_steps_are_those_of_the_network():
     text, model = describe("--depth=2", "--width=5", "--epochs=3", "--seed=9")
     kernels = set()
     for layer in model.layers:
@@ -49,7 +49,7 @@ def test_layers_weights_and_steps_are_those_of_the_network() -> None:
         (["--l1_weight=0.5"], "0.5 times"),
     ],
 )
-def test_what_was_set_is_said(arguments, word) -> None:
+def test_what_was_set_is_said(arguments, word):
     text, _ = describe(*arguments)
     plain, _ = describe()
     assert word in text

@@ -45,7 +45,7 @@ def config(tmp_path_factory) -> RunConfig:
     return config
 
 
-def test_metrics(config) -> None:
+def test_metrics(config):
     """Measures of one factor are read in `test_own_factors_run`."""
     metrics = read_metrics(Path(config.run_dir))
 
@@ -63,7 +63,7 @@ def test_metrics(config) -> None:
     assert "not decided" in report
 
 
-def test_pictures(config, read_events) -> None:
+def test_pictures(config, read_events):
     tags = set(read_events(config).Tags()["tensors"])
 
     expected = {
@@ -79,7 +79,7 @@ def test_pictures(config, read_events) -> None:
     assert "answer/map" not in tags
 
 
-def test_export(config) -> None:
+def test_export(config):
     model = tf.saved_model.load(f"{config.export_path}/1")
     points = tf.constant(
         [
@@ -95,7 +95,7 @@ def test_export(config) -> None:
     assert metric["stage_0"].shape == (2, 1, 1)
 
 
-def test_axes_wait_until_something_is_fitted() -> None:
+def test_axes_wait_until_something_is_fitted():
     """In terms of the error of a blank image on training examples."""
     dataset = make_dataset(parse_config(["--flagfile=hard_rendering.flags"]))
     splits = dataset.splits

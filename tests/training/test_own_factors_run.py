@@ -60,7 +60,7 @@ def trained(tmp_path_factory) -> RunAnalysis:
 
 def test_relative_errors_of_color_refer_to_the_mean_training_image(
     trained,
-) -> None:
+):
     dataset = trained.dataset
     splits = dataset.splits
     points = splits.grid[splits.is_ood]
@@ -74,13 +74,13 @@ def test_relative_errors_of_color_refer_to_the_mean_training_image(
     assert scores["position_error"] is None
 
 
-def test_projections_name_the_levels(trained) -> None:
+def test_projections_name_the_levels(trained):
     write_projections(trained)
     file = trained.run.path / "projector/metadata.tsv"
     assert "green" in file.read_text()
 
 
-def test_references(trained) -> None:
+def test_references(trained):
     references = trained.run.metrics["references"]
 
     assert references["mean_image"]["ood"] == pytest.approx(1, abs=1e-6)
@@ -92,7 +92,7 @@ def test_references(trained) -> None:
     ("name", "encoding"),
     [("one", "ramp"), ("seven", "one_hot")],
 )
-def test_metrics_are_plain_numbers(name, encoding) -> None:
+def test_metrics_are_plain_numbers(name, encoding):
     study = make_study(name, f"--encoding={encoding}")
 
     metrics = compute_metrics(study)
@@ -107,7 +107,7 @@ def test_metrics_are_plain_numbers(name, encoding) -> None:
     assert of_pairs & set(metrics) == (set() if name == "one" else of_pairs)
 
 
-def test_probes_are_those_that_the_run_has_recorded() -> None:
+def test_probes_are_those_that_the_run_has_recorded():
     """At its own points alone: a map of others is probed itself."""
     recorded = {"probe_r2_id": 0.125, "probe_r2_ood": -3.5}
     study = make_study("tiles", "--eval_points=100")

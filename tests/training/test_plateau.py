@@ -27,7 +27,7 @@ def make_model() -> keras.Model:
         ([1.0, 0.9995, 0.999], 1, []),
     ],
 )
-def test_rate_halves_after_bad_epochs(losses, patience, halvings) -> None:
+def test_rate_halves_after_bad_epochs(losses, patience, halvings):
     model = make_model()
     optimizer = keras.optimizers.AdamW(learning_rate=1.0)
     model.compile(optimizer, "mse")
@@ -42,7 +42,7 @@ def test_rate_halves_after_bad_epochs(losses, patience, halvings) -> None:
         assert optimizer.learning_rate.numpy() == rate
 
 
-def test_loss_against_numpy(rng) -> None:
+def test_loss_against_numpy(rng):
     truth, images = rng.random((2, 3, 4), np.float32)
 
     loss = make_loss(0.1)(truth, images)
@@ -52,7 +52,7 @@ def test_loss_against_numpy(rng) -> None:
     assert_allclose(loss, expected, rtol=1e-6)
 
 
-def test_settings_of_the_optimizer() -> None:
+def test_settings_of_the_optimizer():
     config = TrainingConfig(clip_norm=0.5)
     model = make_model()
 
@@ -63,7 +63,7 @@ def test_settings_of_the_optimizer() -> None:
     assert model.loss == "mean_squared_error"
 
 
-def test_rates_by_hand() -> None:
+def test_rates_by_hand():
     config = TrainingConfig(
         epochs=5,
         learning_rate=2.0,
@@ -81,7 +81,7 @@ def test_rates_by_hand() -> None:
     assert_allclose(cosine(25), 0, atol=1e-6)
 
 
-def test_steps_beyond_float32_are_told_apart() -> None:
+def test_steps_beyond_float32_are_told_apart():
     rate = FinalDecay(1.0, 2**30, 2**30 + 4, "linear")
 
     data = keras.optimizers.schedules.serialize(rate)
@@ -91,6 +91,6 @@ def test_steps_beyond_float32_are_told_apart() -> None:
     assert float(loaded(2**30 + 1)) == 0.75
 
 
-def test_one_schedule_at_a_time() -> None:
+def test_one_schedule_at_a_time():
     with pytest.raises(ConfigError, match="decay"):
         TrainingConfig(decay="linear", plateau_patience=2)

@@ -46,7 +46,7 @@ def train(config: RunConfig) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_same_bits(tmp_path, monkeypatch) -> None:
+def test_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr(callbacks, "FITTED", 9.0)  # prunes the first run, too
     flags = "--eval_every=0 --pictures=false --export=false --epochs=3"
     flags += " --steps_per_epoch=9 --grid_size=8 --region=square:3-4 --depth=1"
@@ -66,9 +66,7 @@ def test_same_bits(tmp_path, monkeypatch) -> None:
     assert json.dumps(metrics) == json.dumps(own_metrics)
 
 
-def test_what_observes_is_kept_for_the_same_network(
-    make_smoke, monkeypatch
-) -> None:
+def test_what_observes_is_kept_for_the_same_network(make_smoke, monkeypatch):
     """Not the trained model; nor for another network, grid or own part."""
     monkeypatch.setattr(prepared_models, "_kept", {})
     build = MODELS.get("mlp").target
@@ -110,9 +108,7 @@ def test_what_observes_is_kept_for_the_same_network(
 
 
 @pytest.mark.slow
-def test_a_trial_is_measured_by_what_observed_it(
-    make_smoke, monkeypatch
-) -> None:
+def test_a_trial_is_measured_by_what_observed_it(make_smoke, monkeypatch):
     """The same bytes as of a run that is measured by itself."""
     monkeypatch.setattr(prepared_models, "_kept", {})
     flags = "--epochs=1 --steps_per_epoch=5 --model=mlp --depth=1 --width=4"

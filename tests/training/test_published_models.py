@@ -23,7 +23,7 @@ SMALL = "bumps/coordinate/corner_9"
 MAX_BYTES = 5_100_000
 
 
-def test_a_published_model_is_a_run() -> None:
+def test_a_published_model_is_a_run():
     loaded = tfcomp.load_published(SMALL, FOLDER)
     run = tfcomp.load_run(FOLDER / SMALL)
 
@@ -31,7 +31,7 @@ def test_a_published_model_is_a_run() -> None:
     assert loaded.path == FOLDER / SMALL
 
 
-def test_own_runs_are_listed_by_their_folders(smoke_run) -> None:
+def test_own_runs_are_listed_by_their_folders(smoke_run):
     source = Path(smoke_run.log_dir)
 
     assert smoke_run.run_name in tfcomp.list_published(source)
@@ -40,7 +40,7 @@ def test_own_runs_are_listed_by_their_folders(smoke_run) -> None:
     assert found == Path(smoke_run.run_dir)
 
 
-def test_names_that_are_not_listed(tmp_path) -> None:
+def test_names_that_are_not_listed(tmp_path):
     with pytest.raises(RunError, match="bumps/additive/corner_9"):
         tfcomp.load_published("bumps/aditive/corner_9", FOLDER)
     for name in ("", "paper", "../published/paper/donut"):
@@ -50,7 +50,7 @@ def test_names_that_are_not_listed(tmp_path) -> None:
         tfcomp.list_published(tmp_path)
 
 
-def test_models_of_the_clone(tmp_path, monkeypatch) -> None:
+def test_models_of_the_clone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert tfcomp.list_published() == NAMES
 
@@ -59,7 +59,7 @@ def test_models_of_the_clone(tmp_path, monkeypatch) -> None:
         tfcomp.list_published()
 
 
-def test_lists_have_the_numbers_of_the_files() -> None:
+def test_lists_have_the_numbers_of_the_files():
     table = pd.read_csv(FOLDER / "all.csv").set_index("name")
     page = (FOLDER / "README.md").read_text("utf-8")
     assert page.count("| `") == len(NAMES)
@@ -76,7 +76,7 @@ def test_lists_have_the_numbers_of_the_files() -> None:
             assert f"| {error:.4g} |" in line
 
 
-def test_published_files_are_small() -> None:
+def test_published_files_are_small():
     sizes = [p.stat().st_size for p in FOLDER.rglob("*") if p.is_file()]
     assert sum(sizes) < MAX_BYTES
 
@@ -88,7 +88,7 @@ def test_published_files_are_small() -> None:
         for name in NAMES
     ],
 )
-def test_recorded_scores(name, monkeypatch) -> None:
+def test_recorded_scores(name, monkeypatch):
     """Another machine computes them from the same weights, but for rounding."""
     if MNIST.exists():
         monkeypatch.setenv("TFDS_DATA_DIR", str(MNIST))

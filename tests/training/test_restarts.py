@@ -47,7 +47,7 @@ def interrupted(monkeypatch) -> Iterator[list[int]]:
     on_epoch_end = Monitor.on_epoch_end
     left: list[int] = []
 
-    def interrupt(self: Monitor, epoch: int, logs: dict | None = None) -> None:
+    def interrupt(self: Monitor, epoch: int, logs: dict | None = None):
         if not left:
             raise KeyboardInterrupt
         left.pop()
@@ -58,7 +58,7 @@ def interrupted(monkeypatch) -> Iterator[list[int]]:
         yield left
 
 
-def test_restarts(make_smoke, interrupted, capsys) -> None:
+def test_restarts(make_smoke, interrupted, capsys):
     """The best attempt is kept; killed in each of them, a run ends the same."""
     for epochs in (1, 2):  # in each session: the second one restarts
         interrupted += [1] * epochs
@@ -79,15 +79,13 @@ def test_restarts(make_smoke, interrupted, capsys) -> None:
     assert "restart 1 of at most 1" in capsys.readouterr().err
 
 
-def test_a_diverged_attempt_has_failed(
-    make_smoke, interrupted, monkeypatch
-) -> None:
+def test_a_diverged_attempt_has_failed(make_smoke, interrupted, monkeypatch):
     """Also if the next one is killed; numbers that it lacks stay absent."""
     diverging = [True, False]
     own = {"id/own": 1.0}
     add = History.add
 
-    def check_loss(*_: object) -> None:
+    def check_loss(*_: object):
         if diverging and diverging.pop():
             own.clear()
             raise DivergedError("training diverged")
@@ -120,7 +118,7 @@ def test_a_diverged_attempt_has_failed(
         run(make_smoke(*MISSED, "--run_name=both"))
 
 
-def test_no_target_without_a_unit(make_smoke, tmp_path) -> None:
+def test_no_target_without_a_unit(make_smoke, tmp_path):
     """All ID images are equal, so relative errors do not exist."""
     images = np.zeros((4, 8, 8))
     images[3] = 1.0
@@ -137,6 +135,6 @@ def test_no_target_without_a_unit(make_smoke, tmp_path) -> None:
         train_and_evaluate(make_smoke(*MISSED, *data, region))
 
 
-def check_equal(first: list[np.ndarray], second: list[np.ndarray]) -> None:
+def check_equal(first: list[np.ndarray], second: list[np.ndarray]):
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)

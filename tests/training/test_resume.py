@@ -47,19 +47,19 @@ ACTING = (
 class StopAfter(keras.callbacks.Callback):
     """Interrupts training in the middle of the next epoch."""
 
-    def __init__(self, epochs: int) -> None:
+    def __init__(self, epochs: int):
         super().__init__()
         self._left = epochs
 
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict | None = None):
         self._left -= 1
 
-    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: dict | None = None):
         if self._left == 0:
             raise KeyboardInterrupt
 
 
-def check_equal(first: keras.Model, second: keras.Model) -> None:
+def check_equal(first: keras.Model, second: keras.Model):
     """Weights, moving averages, and the optimizer with its rate."""
     ours = first.variables + first.optimizer.variables
     theirs = second.variables + second.optimizer.variables
@@ -87,7 +87,7 @@ def fit_whole(fit, tmp_path_factory) -> Callable[..., tuple]:
         pytest.param(ACTING, (2,), marks=pytest.mark.slow),
     ],
 )
-def test_resume_is_exact(flags, stops, fit_whole, fit, tmp_path) -> None:
+def test_resume_is_exact(flags, stops, fit_whole, fit, tmp_path):
     """The memory of a schedule and the normalization are restored as well."""
     for epochs in stops:  # so many more in each session
         with pytest.raises(KeyboardInterrupt):
@@ -114,10 +114,10 @@ def make_dropout() -> keras.Model:
     return model
 
 
-def test_random_layers_go_on_where_they_were(tmp_path, rng) -> None:
+def test_random_layers_go_on_where_they_were(tmp_path, rng):
     x = rng.normal(size=(16, 4))
 
-    def train(model: keras.Model) -> None:
+    def train(model: keras.Model):
         model.fit(
             x,
             x[:, 0],
@@ -141,7 +141,7 @@ def test_random_layers_go_on_where_they_were(tmp_path, rng) -> None:
 
 def test_what_is_finished_trains_no_more_and_must_be_whole(
     fit_whole, fit, tmp_path
-) -> None:
+):
     expected, finished = fit_whole(SMOKE)
     folder = shutil.copytree(finished, tmp_path / "copy")
 
@@ -156,9 +156,7 @@ def test_what_is_finished_trains_no_more_and_must_be_whole(
 
 
 @pytest.mark.slow
-def test_without_the_newest_checkpoint(
-    fit_whole, fit, tmp_path, capsys
-) -> None:
+def test_without_the_newest_checkpoint(fit_whole, fit, tmp_path, capsys):
     """A kill may cut the file off that is written; the other one is used."""
     with pytest.raises(KeyboardInterrupt):
         fit(SMOKE, tmp_path, StopAfter(3))

@@ -66,9 +66,7 @@ def run(module: str, build: str) -> int:
         ("own_network", SUBCLASS, "Network"),
     ],
 )
-def test_networks_that_cannot_be_saved(
-    module, build, named, working_folder
-) -> None:
+def test_networks_that_cannot_be_saved(module, build, named, working_folder):
     with pytest.raises(RunError, match=f"--model={module}.*{named}") as caught:
         run(module, build)
     assert caught.value.status == 2
@@ -78,6 +76,6 @@ def test_networks_that_cannot_be_saved(
     assert files <= {f"{module}.py", "__pycache__"}
 
 
-def test_networks_that_can_be_saved(working_folder) -> None:
+def test_networks_that_can_be_saved(working_folder):
     assert run("own_saved", BUILD.format(layer="Saved")) == 0
     assert (working_folder / "tensorboard_logs/smoke/metrics.json").exists()

@@ -40,7 +40,7 @@ def read(events: EventAccumulator, tag: str) -> dict[int, object]:
     }
 
 
-def test_scalar_tags_are_few_and_grouped(events, metrics) -> None:
+def test_scalar_tags_are_few_and_grouped(events, metrics):
     groups = {}
     for tag in events.Tags()["tensors"]:
         group, _, name = tag.partition("/")
@@ -62,9 +62,7 @@ def test_scalar_tags_are_few_and_grouped(events, metrics) -> None:
     assert set(groups) <= {"_hparams_"}
 
 
-def test_hyperparameters_are_those_that_say_something(
-    smoke_run, events
-) -> None:
+def test_hyperparameters_are_those_that_say_something(smoke_run, events):
     metadata = events.SummaryMetadata("_hparams_/session_start_info")
     data = HParamsPluginData.FromString(metadata.plugin_data.content)
     shown = set(data.session_start_info.hparams)
@@ -78,7 +76,7 @@ def test_hyperparameters_are_those_that_say_something(
     assert tags == ["id/relative_mse", "ood/relative_mse"]
 
 
-def test_images_are_drawn(events, smoke_run) -> None:
+def test_images_are_drawn(events, smoke_run):
     """Of the trained network; samples, more than on a card, are also a file."""
     for tag in ("answer/samples_ood", "stage_log_volume_map/code"):
         cards = read(events, tag)
@@ -91,9 +89,7 @@ def test_images_are_drawn(events, smoke_run) -> None:
         assert file.width > int(width)
 
 
-def test_scalars_are_curves_that_end_in_the_final_metrics(
-    events, metrics
-) -> None:
+def test_scalars_are_curves_that_end_in_the_final_metrics(events, metrics):
     for subset in ("id", "ood"):
         for name, expected in metrics[subset].items():
             curve = read(events, f"{subset}/{name}")
@@ -116,14 +112,14 @@ def test_scalars_are_curves_that_end_in_the_final_metrics(
         ("low_rank", 1000),
     ],
 )
-def test_shipped_runs_are_scored_ten_to_thirty_times(name, epochs) -> None:
+def test_shipped_runs_are_scored_ten_to_thirty_times(name, epochs):
     config = parse_config([f"--flagfile={name}.flags"])
     assert config.training.epochs == epochs
     assert 10 <= epochs // config.eval_every <= 30
     assert 5 <= epochs // config.layerwise_every <= 10
 
 
-def test_numbers_are_those_of_tensorboard(smoke_run, events) -> None:
+def test_numbers_are_those_of_tensorboard(smoke_run, events):
     rows = read_history(Path(smoke_run.run_dir) / "history.csv")
     for tag in ("train/loss", "id/relative_mse", "ood/relative_mse"):
         curve = {epoch: row[tag] for epoch, row in rows.items()}
@@ -131,9 +127,7 @@ def test_numbers_are_those_of_tensorboard(smoke_run, events) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"epoch,a\n1,", b"\xff"])
-def test_a_damaged_file_is_named_and_begun_anew(
-    content, tmp_path, capsys
-) -> None:
+def test_a_damaged_file_is_named_and_begun_anew(content, tmp_path, capsys):
     file = tmp_path / "history.csv"
     file.write_bytes(content)
     History(tmp_path).add(3, {"train/loss": 0.5})
@@ -143,11 +137,11 @@ def test_a_damaged_file_is_named_and_begun_anew(
 
 def test_pictures_that_fail_leave_the_numbers(
     make_smoke, read_events, monkeypatch, capsys
-) -> None:
+):
     network = ("--model=mlp", "--depth=1", "--width=4")
     config = make_smoke("--pictures", "--epochs=1", *network)
 
-    def fail(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object):
         raise RuntimeError("Failed to process string with tex")
 
     monkeypatch.setattr(monitor.pictures, "picture_samples", fail)
@@ -160,7 +154,7 @@ def test_pictures_that_fail_leave_the_numbers(
     assert "no pictures" in capsys.readouterr().err
 
 
-def test_full_disks_are_no_failed_picture() -> None:
+def test_full_disks_are_no_failed_picture():
     with pytest.raises(OSError):
         with monitor.go_on_without_pictures("samples"):
             raise OSError(errno.ENOSPC, "full")

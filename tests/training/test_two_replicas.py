@@ -14,7 +14,7 @@ from tfcomp.training.prepared_models import make_strategy
 SCRIPT = Path(__file__).with_name("two_replicas.py")
 
 
-def test_losses_and_weights_are_the_same(tmp_path) -> None:
+def test_losses_and_weights_are_the_same(tmp_path):
     subprocess.run([sys.executable, SCRIPT, tmp_path], check=True)
 
     one = np.load(tmp_path / "1.npz")
@@ -26,7 +26,7 @@ def test_losses_and_weights_are_the_same(tmp_path) -> None:
         assert_allclose(two[name], one[name], rtol=0, atol=1e-5)
 
 
-def test_one_device_gets_all_batches_in_order() -> None:
+def test_one_device_gets_all_batches_in_order():
     dataset = make_data("smoke --grid_size=8 --region=square:3-4")
     batches = make_batches(
         dataset,

@@ -57,7 +57,7 @@ def list_scores(*errors: float, **others: float) -> dict:
     }
 
 
-def test_mean_over_seeds_decides(evaluate: Evaluate) -> None:
+def test_mean_over_seeds_decides(evaluate: Evaluate):
     scores = list_scores(0.1, 0.2, 0.6)
 
     accepted = evaluate("--max=id_relative_mse=0.301", scores=scores)
@@ -80,13 +80,13 @@ def test_mean_over_seeds_decides(evaluate: Evaluate) -> None:
         ("min", math.nan, False),
     ],
 )
-def test_bounds(side: str, value: float, is_accepted: bool) -> None:
+def test_bounds(side: str, value: float, is_accepted: bool):
     bound = Bound("mse", side, 0.5)
     assert bound.accepts(value) == is_accepted
     assert ("is not" in bound.describe(value)) != is_accepted
 
 
-def test_score_that_a_seed_lacks_does_not_pass(evaluate: Evaluate) -> None:
+def test_score_that_a_seed_lacks_does_not_pass(evaluate: Evaluate):
     scores = list_scores(0.1, 0.2, ood_mse=0.1)
     del scores[2, 1]["ood_mse"]
     result = evaluate("--max=ood_mse=9", scores=scores)
@@ -103,7 +103,7 @@ TWO_DEPTHS = {
 }
 
 
-def test_id_error_chooses_setting_and_trial(evaluate: Evaluate) -> None:
+def test_id_error_chooses_setting_and_trial(evaluate: Evaluate):
     result = evaluate(LENIENT, scores=TWO_DEPTHS)
     assert result["scores"] == approx({"id_relative_mse": 0.2, "ood_mse": 8.5})
     # A better ID error of the other seed makes it the candidate.
@@ -111,7 +111,7 @@ def test_id_error_chooses_setting_and_trial(evaluate: Evaluate) -> None:
     assert evaluate(LENIENT, scores=swapped)["run"] != result["run"]
 
 
-def test_settings_must_be_complete(evaluate: Evaluate) -> None:
+def test_settings_must_be_complete(evaluate: Evaluate):
     incomplete = {**TWO_DEPTHS, (2, 1): {}}
     result = evaluate(LENIENT, scores=incomplete)
     assert result["blessed"]
@@ -153,7 +153,7 @@ def test_worse_than_the_pushed_model(
     error: float,
     is_blessed: bool,
     evaluate: Evaluate,
-) -> None:
+):
     result = evaluate(threshold, scores=list_scores(error))
     assert result["blessed"] == is_blessed
     assert len(result["checks"]) == 2
@@ -162,7 +162,7 @@ def test_worse_than_the_pushed_model(
 def test_versions_without_the_score_are_not_compared(
     pushed: Path,
     evaluate: Evaluate,
-) -> None:
+):
     for text in ("{}", '{"scores": {"ood_mse": 0.1}}'):
         pushed.write_text(text)
         assert evaluate(LENIENT, scores=list_scores(0.5))["blessed"]

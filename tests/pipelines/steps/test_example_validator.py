@@ -38,7 +38,7 @@ def test_good_data_have_no_anomalies(
     kind: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     images = np.random.default_rng(0).random((18, 4, 4))
     images[0] = 0.5  # blank as it is
@@ -57,7 +57,7 @@ def test_good_data_have_no_anomalies(
     assert list(find_anomalies(config, tmp_path)) == []
 
 
-def test_leak(dataset: Dataset, train: Examples) -> None:
+def test_leak(dataset: Dataset, train: Examples):
     factors = np.append(train.factors, np.float32([[8, 9]]), axis=0)
     leaky = Examples(factors, dataset.render_array(factors))
 
@@ -71,7 +71,7 @@ def test_leak(dataset: Dataset, train: Examples) -> None:
     assert "[119, 2]" in problem
 
 
-def test_moved_example(train: Examples) -> None:
+def test_moved_example(train: Examples):
     factors = train.factors.copy()
     factors[3] += 0.25
     moved = Examples(factors, train.images)
@@ -81,7 +81,7 @@ def test_moved_example(train: Examples) -> None:
 
 
 @pytest.mark.parametrize("pixel", [np.nan, 1.0, 0.001])
-def test_wrong_pixels(pixel: float, train: Examples) -> None:
+def test_wrong_pixels(pixel: float, train: Examples):
     images = train.images.copy()
     images[4, 0, 0] += pixel
     wrong = Examples(train.factors, images)
@@ -90,6 +90,6 @@ def test_wrong_pixels(pixel: float, train: Examples) -> None:
     assert problem.endswith(" 4")
 
 
-def test_absent_dataset_is_an_anomaly(tmp_path: Path) -> None:
+def test_absent_dataset_is_an_anomaly(tmp_path: Path):
     config = parse_config(LINE.split())
     assert len(list(find_anomalies(config, tmp_path))) == 2  # both splits

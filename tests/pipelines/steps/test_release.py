@@ -17,7 +17,7 @@ from tfcomp.config.errors import RunError
         np.full((3, 4, 4, 1), 1.01),
     ],
 )
-def test_wrong_images(wrong: np.ndarray) -> None:
+def test_wrong_images(wrong: np.ndarray):
     expected = np.ones((3, 4, 4, 1))
     release.compare_images(expected + 1e-6, expected)
     with pytest.raises(RunError):
@@ -43,7 +43,7 @@ def make_model(folder: Path, weights: str) -> Path:
 def test_a_version_is_pushed_again_if_it_is_damaged(
     tmp_path: Path,
     evaluation: Path,
-) -> None:
+):
     model = make_model(tmp_path / "a", "a")
     out = tmp_path / "out"
     version, _ = release.push_model(model, out, evaluation)

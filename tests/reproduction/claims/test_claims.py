@@ -118,13 +118,13 @@ def test_symptoms(
     numbers: dict,
     control: dict,
     answers: tuple[str, str],
-) -> None:
+):
     evidence = plant_symptom(numbers, control, claim.SEEDS)
 
     assert ask(claim, evidence) == answers
 
 
-def test_without_a_control_nothing_is_specific() -> None:
+def test_without_a_control_nothing_is_specific():
     claim = c01_codes_do_not_compose
 
     answers = ask(claim, plant((BUMP, claim.SEEDS, BLANK)))
@@ -133,13 +133,13 @@ def test_without_a_control_nothing_is_specific() -> None:
 
 
 @pytest.mark.parametrize("seeds", [range(100, 102), range(500, 520)])
-def test_two_seeds_and_other_seeds_leave_an_answer_open(seeds: range) -> None:
+def test_two_seeds_and_other_seeds_leave_an_answer_open(seeds: range):
     evidence = plant_symptom(BLANK, COMPOSED, seeds)
 
     assert ask(c01_codes_do_not_compose, evidence)[0] == "open"
 
 
-def test_fewer_than_half_fitted_leave_an_answer_open() -> None:
+def test_fewer_than_half_fitted_leave_an_answer_open():
     unfitted = BLANK | {"id/relative_mse": 0.2}
     evidence = plant(
         (BUMP, range(100, 104), BLANK),
@@ -168,7 +168,7 @@ def plant_penalties(**ranks: float) -> Any:
     return plant(*groups)
 
 
-def test_penalties_that_compose_in_order() -> None:
+def test_penalties_that_compose_in_order():
     evidence = plant_penalties()
 
     rows = {row.part: row for row in c12_penalties.judge(evidence) if row.shown}
@@ -179,14 +179,14 @@ def test_penalties_that_compose_in_order() -> None:
     assert step == approx(math.log10(3), abs=1e-3)
 
 
-def test_a_rank_of_one_that_composes_in_no_seed() -> None:
+def test_a_rank_of_one_that_composes_in_no_seed():
     evidence = plant_penalties(none=2.0, entropy=1.0, variance=1.0, both=1.0)
 
     assert ask(c23_effective_rank, evidence, "none less both")[0] == "yes"
     assert ask(c23_effective_rank, evidence, "entropy alone")[0] == "no"
 
 
-def test_errors_that_fall_to_that_of_a_blank() -> None:
+def test_errors_that_fall_to_that_of_a_blank():
     groups = []
     for count, error in {0: 15.0, 10: 9.0, 50: 2.5, 100: 1.0}.items():
         flags = STRIPES | SHORT | {"precision": "float32", "num_bumps": count}
@@ -199,7 +199,7 @@ def test_errors_that_fall_to_that_of_a_blank() -> None:
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])
-def test_laws_of_the_data_needed(power: int) -> None:
+def test_laws_of_the_data_needed(power: int):
     sizes = np.array([16.0, 20, 24, 32])
 
     counts = 50 + 0.1 * sizes**power
@@ -212,7 +212,7 @@ def test_laws_of_the_data_needed(power: int) -> None:
 
 def test_differences_of_other_seeds_have_intervals_of_welch(
     rng: np.random.Generator,
-) -> None:
+):
     first = pd.Series(rng.normal(1, 1, 8))
     second = pd.Series(rng.normal(0, 2, 5))
     test = scipy.stats.ttest_ind(first, second, equal_var=False)
@@ -224,7 +224,7 @@ def test_differences_of_other_seeds_have_intervals_of_welch(
     assert difference.high == approx(high)
 
 
-def test_a_share_of_all_seeds_has_a_lower_end() -> None:
+def test_a_share_of_all_seeds_has_a_lower_end():
     share = estimate(pd.Series([1.0] * 10), "share")
 
     assert share.low == approx(0.05 ** (1 / 10))
@@ -241,13 +241,13 @@ def test_a_share_of_all_seeds_has_a_lower_end() -> None:
         ("> 2", "no"),
     ],
 )
-def test_a_bound_on_either_side(bound: str, answer: str) -> None:
+def test_a_bound_on_either_side(bound: str, answer: str):
     number = estimate(pd.Series([1.0, 1.1, 0.9]), "mean")
 
     assert compare(number, bound) == answer
 
 
-def test_a_missing_number_leaves_an_answer_open() -> None:
+def test_a_missing_number_leaves_an_answer_open():
     row = judge(
         "part",
         "number",
@@ -260,7 +260,7 @@ def test_a_missing_number_leaves_an_answer_open() -> None:
     assert row.specific == "open"
 
 
-def test_two_settings_of_a_seed_are_not_mixed() -> None:
+def test_two_settings_of_a_seed_are_not_mixed():
     noisy = BUMP | {"noise": 0.5}
 
     evidence = plant((BUMP, range(3), {}), (noisy, range(3), {}))

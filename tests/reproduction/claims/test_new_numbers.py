@@ -118,7 +118,7 @@ def find(claim: Any, evidence: Evidence, words: str) -> Row:
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_packed_runs_decide_what_is_open(name: str, tmp_path: Path) -> None:
+def test_packed_runs_decide_what_is_open(name: str, tmp_path: Path):
     claim, groups, words = WORLDS[name]
     planted = plant(*groups).results
 
@@ -137,7 +137,7 @@ def test_packed_runs_decide_what_is_open(name: str, tmp_path: Path) -> None:
 
 def test_claims_read_numbers_that_runs_have(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     asked = set()
     for method in ("score", "stages"):
         read = getattr(Evidence, method)

@@ -20,7 +20,7 @@ assert main(sys.argv) == 0 and "tensorflow" not in sys.modules
 """
 
 
-def test_the_pages_are_those_of_the_evidence(tmp_path: Path) -> None:
+def test_the_pages_are_those_of_the_evidence(tmp_path: Path):
     flags = [f"--runs={EVIDENCE}", f"--output={tmp_path}"]
 
     subprocess.run(
@@ -41,7 +41,7 @@ def test_the_pages_are_those_of_the_evidence(tmp_path: Path) -> None:
         assert max(len(cell.strip()) for cell in cells) <= 60
 
 
-def test_without_evidence_all_is_open(tmp_path: Path) -> None:
+def test_without_evidence_all_is_open(tmp_path: Path):
     claims = {f"C{number}" for number in range(1, 24)}
 
     rows = write_report(Evidence(), tmp_path)
@@ -50,7 +50,7 @@ def test_without_evidence_all_is_open(tmp_path: Path) -> None:
     assert {row.claim for row in rows} == claims - {"C16"}
 
 
-def test_nothing_is_written_without_runs(tmp_path: Path) -> None:
+def test_nothing_is_written_without_runs(tmp_path: Path):
     output = tmp_path / "report"
 
     with pytest.raises(ConfigError):

@@ -116,7 +116,7 @@ def measure_volumes(slopes: np.ndarray, images: np.ndarray) -> dict[str, Any]:
     return {"": volume, "per_contrast_": corrected}
 
 
-def test_a_bump_that_fades_warps_by_its_volume_alone() -> None:
+def test_a_bump_that_fades_warps_by_its_volume_alone():
     """A perfect bump of contrast .2 in the region."""
     dx = (PIXELS - GRID[:, :1]) * X
     dy = (PIXELS - GRID[:, 1:]) * Y
@@ -152,7 +152,7 @@ def draw_shares(images: np.ndarray) -> dict[str, float]:
     return shares
 
 
-def test_a_plus_is_told_from_one_stripe_and_from_a_bump() -> None:
+def test_a_plus_is_told_from_one_stripe_and_from_a_bump():
     """One stripe and a bump of .01 has an error of .445 against a plus."""
     claim = c14_stripes_compose
     plus = Y[:, :, None] + X[:, None, :]
@@ -195,7 +195,7 @@ def test_a_plus_is_told_from_one_stripe_and_from_a_bump() -> None:
 def test_only_bumps_of_their_height_are_proper_bumps(
     height: float,
     holds: str,
-) -> None:
+):
     groups = []
     for count in c15_bumps.COUNTS:
         images = 0 * BUMPS
@@ -210,7 +210,7 @@ def test_only_bumps_of_their_height_are_proper_bumps(
     assert row.holds == holds
 
 
-def test_one_image_for_nine_neighbours_does_not_compose() -> None:
+def test_one_image_for_nine_neighbours_does_not_compose():
     x, y = 3 * (GRID.T // 3) + 1
     nearest = compose(draw(x), draw(y))
     flags = LOW_RANK | PENALTIES["both"] | {"region": CORNER}
@@ -257,7 +257,7 @@ UNITS = {
 
 
 @pytest.mark.parametrize("world", UNITS)
-def test_units_are_bumps_only_if_they_are_local(world: str) -> None:
+def test_units_are_bumps_only_if_they_are_local(world: str):
     late, answers = UNITS[world]
     first = measure_units(WAVES)
     last = measure_units(late)
@@ -279,7 +279,7 @@ def test_units_are_bumps_only_if_they_are_local(world: str) -> None:
     assert tuple(found) == answers
 
 
-def test_units_that_networks_trained_on_all_have_are_not_specific() -> None:
+def test_units_that_networks_trained_on_all_have_are_not_specific():
     numbers = {"product_less_sum": [-1.0, -1.0, -1.0, 1.0, 1.0]}
     every = STRIPED | {"num_bumps": 784, "train_all": True}
     evidence = plant(
@@ -293,7 +293,7 @@ def test_units_that_networks_trained_on_all_have_are_not_specific() -> None:
     assert row.specific == "no: trained on all"
 
 
-def test_a_digit_that_is_mirrored_in_the_gap_jumps() -> None:
+def test_a_digit_that_is_mirrored_in_the_gap_jumps():
     """The control of the claim that stages do not jump."""
     places = np.arange(90)
     turned = turn_digit(np.deg2rad(2.0 * places))
@@ -332,7 +332,7 @@ def plant_gap(ratios: dict[str, Any]) -> Any:
     return plant((c19_interpolation.DIGIT, c20_no_jump.SEEDS, numbers))
 
 
-def test_a_jump_at_the_gap_is_refuted() -> None:
+def test_a_jump_at_the_gap_is_refuted():
     angle = np.linspace(0, 2 * np.pi, 90, endpoint=False)
     curve = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     is_gap = (angle > 2.5) & (angle < 3.8)
@@ -347,7 +347,7 @@ def test_a_jump_at_the_gap_is_refuted() -> None:
     assert answers == ["yes", "no"]
 
 
-def test_a_true_rotation_can_pass_for_interpolation() -> None:
+def test_a_true_rotation_can_pass_for_interpolation():
     """So that networks trained on all angles must decide."""
     x, y = np.meshgrid(PIXELS - 7.5, PIXELS - 7.5)
     angles = np.deg2rad(np.arange(0, 180, 4))
@@ -373,7 +373,7 @@ def test_a_true_rotation_can_pass_for_interpolation() -> None:
     assert row.specific == "open"
 
 
-def test_collapsed_stages_are_not_smooth() -> None:
+def test_collapsed_stages_are_not_smooth():
     """A stage that moves by 1e-9 of a unit has a spread of 0, and is dead."""
     rng = np.random.default_rng(0)
     groups = []
@@ -393,7 +393,7 @@ def test_collapsed_stages_are_not_smooth() -> None:
     assert math.isnan(row.number.mean)
 
 
-def test_other_regions_do_not_count() -> None:
+def test_other_regions_do_not_count():
     """A corner of four positions is easier than the one that is named."""
     scores = {"ood/relative_mse": 0.01, "ood/position_accuracy": 1.0}
     flags = LOW_RANK | PENALTIES["both"] | {"region": "corner:30"}
@@ -415,7 +415,7 @@ def test_a_law_of_the_data_needed(
     power: int,
     spread: float,
     holds: str,
-) -> None:
+):
     """Over a floor: the slope on a log scale is far below the power."""
     searches = []
     for size in (16, 20, 24, 32):
@@ -438,7 +438,7 @@ def test_a_law_of_the_data_needed(
     assert rows[1].holds == "open"  # of equal numbers no law is excluded
 
 
-def test_mlps_that_swell_and_then_shrink() -> None:
+def test_mlps_that_swell_and_then_shrink():
     """Signs are judged at hidden stages and at the image, not as one mean."""
     swelling = [0.0, 0.5, 0.5, 0.5, -2.2]
     shrinking = [0.0, -0.4, -0.4, -0.4, -2.4]

@@ -71,7 +71,7 @@ def test_a_decoder_composes_above_predictors(
     ood_r2: list[float],
     unfitted: int,
     answer: str,
-) -> None:
+):
     fitted = pd.Series(ood_r2[unfitted:], dtype=float)
     number = estimate(fitted, "mean", AT_MOST_ONE)
 
@@ -88,7 +88,7 @@ def test_a_decoder_composes_above_predictors(
     assert interval == approx(expected, nan_ok=True)
 
 
-def test_the_mean_of_held_out_images_is_a_predictor() -> None:
+def test_the_mean_of_held_out_images_is_a_predictor():
     errors = {"references/additive/ood": 0.9, "references/nearest_id/ood": 0.9}
     runs = make_runs([-0.1, -0.12, -0.11], **errors)
 
@@ -99,7 +99,7 @@ def test_the_mean_of_held_out_images_is_a_predictor() -> None:
     assert row["composes"] == "no"
 
 
-def test_r2_follows_from_errors_where_it_was_not_recorded() -> None:
+def test_r2_follows_from_errors_where_it_was_not_recorded():
     runs = make_runs(GOOD)
     for run in runs[1:]:
         run.numbers[:] = [row for row in run.numbers if "r2/" not in row[3]]
@@ -110,7 +110,7 @@ def test_r2_follows_from_errors_where_it_was_not_recorded() -> None:
     assert row["fitted"] == 3
 
 
-def test_settings_and_images_are_not_mixed() -> None:
+def test_settings_and_images_are_not_mixed():
     wide = make_runs([0.1, 0.12], BUMPS | {"width": 99})
     large = make_runs([0.2, 0.22, 0.21], BUMPS | {"grid_size": 64})
 
@@ -120,7 +120,7 @@ def test_settings_and_images_are_not_mixed() -> None:
     assert sorted(rows["r2"].round(2)) == [0.21, 0.91]
 
 
-def test_copies_and_networks_on_all_are_left_out(tmp_path: Path) -> None:
+def test_copies_and_networks_on_all_are_left_out(tmp_path: Path):
     # Squares look the same after a turn.
     copies = make_runs(GOOD, SPRITES)
     trained = make_runs(GOOD, DISTINCT | {"train_all": True})
@@ -133,7 +133,7 @@ def test_copies_and_networks_on_all_are_left_out(tmp_path: Path) -> None:
     assert not output.exists()
 
 
-def test_families() -> None:
+def test_families():
     poor = [0.1, 0.12, 0.11]
     runs = []
     for region, ood_r2, share in (
@@ -155,7 +155,7 @@ def test_families() -> None:
     assert rows.loc[cells.UNDETERMINED, "composing"] == 1
 
 
-def test_the_page_is_that_of_the_evidence(tmp_path: Path) -> None:
+def test_the_page_is_that_of_the_evidence(tmp_path: Path):
     runs = ROOT / "reproduction/decoders/evidence"
 
     assert main(["decoders", f"--runs={runs}", f"--output={tmp_path}"]) == 0

@@ -41,7 +41,7 @@ def evidence() -> Evidence:
     return read_evidence([str(ROOT / "reproduction" / "evidence")])
 
 
-def test_every_figure_of_the_paper_is_declared() -> None:
+def test_every_figure_of_the_paper_is_declared():
     assert list(FIGURES) == NAMES.split()
     arguments = {"each": EACH, "stages": STAGES, "claims": CLAIMS}
     kinds = {
@@ -69,7 +69,7 @@ def test_scores_are_drawn_without_networks(
     count: int,
     tmp_path: Path,
     evidence: Evidence,
-) -> None:
+):
     figure = FIGURES[name]
 
     command.write_figures([figure], evidence, tmp_path)
@@ -97,7 +97,7 @@ def test_pages_show_what_the_command_draws(
     name: str,
     tmp_path: Path,
     evidence: Evidence,
-) -> None:
+):
     with use_own_style():
         command.write_figures([FIGURES[name]], evidence, tmp_path)
 
@@ -108,7 +108,7 @@ def test_pages_show_what_the_command_draws(
     assert np.abs(picture - published).mean() < 0.5
 
 
-def test_every_need_is_met_by_the_evidence(evidence: Evidence) -> None:
+def test_every_need_is_met_by_the_evidence(evidence: Evidence):
     for figure in FIGURES.values():
         groups = select_runs(figure, evidence)
 
@@ -117,7 +117,7 @@ def test_every_need_is_met_by_the_evidence(evidence: Evidence) -> None:
             assert runs["setting"].nunique() == 1
 
 
-def test_unfitted_networks_are_left_out() -> None:
+def test_unfitted_networks_are_left_out():
     flags = parse_config(["--flagfile=donut.flags"]).to_flags()
     runs = []
     for seed, error in {100: 0.9, 101: 0.01, 102: 0.02}.items():
@@ -133,7 +133,7 @@ def test_unfitted_networks_are_left_out() -> None:
     assert unfitted["bump code"]["seed"].tolist() == [100]
 
 
-def test_nothing_is_drawn_without_runs(tmp_path: Path) -> None:
+def test_nothing_is_drawn_without_runs(tmp_path: Path):
     command.write_figures([FIGURES["10"]], Evidence(), tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["index.md"]
@@ -156,7 +156,7 @@ def test_published_networks_stand_in_for_packed_runs(
     name: str,
     networks: dict,
     evidence: Evidence,
-) -> None:
+):
     figure = FIGURES[name]
     groups = select_runs(figure, evidence)
 
@@ -166,7 +166,7 @@ def test_published_networks_stand_in_for_packed_runs(
     assert names == networks
 
 
-def test_training_images_need_no_run(tmp_path: Path) -> None:
+def test_training_images_need_no_run(tmp_path: Path):
     figures = [FIGURES["1a"], FIGURES["7a"]]
 
     command.write_figures(figures, Evidence(), tmp_path)
@@ -184,11 +184,11 @@ def test_training_images_need_no_run(tmp_path: Path) -> None:
         ([103, 7, 101, 102], "seeds 7, 101-103"),
     ],
 )
-def test_seeds_are_listed_in_order(seeds: list, text: str) -> None:
+def test_seeds_are_listed_in_order(seeds: list, text: str):
     assert command.format_ranges(seeds) == text
 
 
-def test_pictures_of_a_network(smoke_run: RunConfig) -> None:
+def test_pictures_of_a_network(smoke_run: RunConfig):
     networks = {"bump": Path(smoke_run.run_dir)}
     of_other_models = {"embeddings", "profiles", "gap", "error curve"}
     # Smoke's network has fewer stages.
@@ -206,7 +206,7 @@ def test_pictures_of_a_network(smoke_run: RunConfig) -> None:
 def test_a_damaged_network_stops_nothing(
     tmp_path: Path,
     capsys: pytest.CaptureFixture,
-) -> None:
+):
     config = parse_config(["--flagfile=donut.flags", "--seed=100"])
     metrics = {"id": {"mse": 0.1, "relative_mse": 0.01}}
     (tmp_path / "run.flags").write_text(format_flags(config))
@@ -222,7 +222,7 @@ def test_a_damaged_network_stops_nothing(
 
 
 @pytest.mark.parametrize("flag", ["--only=1z", "--output=", "--runs=nowhere"])
-def test_mistakes(flag: str, working_folder: Path) -> None:
+def test_mistakes(flag: str, working_folder: Path):
     with pytest.raises(ConfigError):
         command.main(["", flag])
 

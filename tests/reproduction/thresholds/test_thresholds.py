@@ -50,7 +50,7 @@ def test_what_is_tried(
     largest: int,
     least: int,
     counts: list[int],
-) -> None:
+):
     tried = []
 
     def reaches(count: int) -> bool:
@@ -62,7 +62,7 @@ def test_what_is_tried(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_response_gives_a_count_above_a_failing_one(seed: int) -> None:
+def test_any_response_gives_a_count_above_a_failing_one(seed: int):
     rng = np.random.default_rng(seed)
     response = rng.uniform(size=1001) < rng.uniform(0.05, 0.95)
     response[0] = False
@@ -81,7 +81,7 @@ def test_any_response_gives_a_count_above_a_failing_one(seed: int) -> None:
         assert count == 1000
 
 
-def test_more_bumps_contain_the_fewer() -> None:
+def test_more_bumps_contain_the_fewer():
     case = make_case("bumps")
 
     few = make_dataset(case.make_config(37)).splits.train
@@ -91,7 +91,7 @@ def test_more_bumps_contain_the_fewer() -> None:
     assert_array_equal(few, many[:37])
 
 
-def test_all_stripes_and_bumps_outside_of_the_corner() -> None:
+def test_all_stripes_and_bumps_outside_of_the_corner():
     case = make_case("stripes_and_bumps")
 
     splits = make_dataset(case.make_config(9)).splits
@@ -113,7 +113,7 @@ def test_all_stripes_and_bumps_outside_of_the_corner() -> None:
 def test_passes_ask_for_steps_in_proportion_to_examples(
     count: int,
     steps: int,
-) -> None:
+):
     case = make_case("bumps", "--steps=40", "--passes=20", "--batch_size=16")
 
     assert case.make_config(count).training.steps_per_epoch == steps
@@ -126,7 +126,7 @@ def test_passes_ask_for_steps_in_proportion_to_examples(
         ("relative_mse", 0.6),
     ],
 )
-def test_a_search_has_a_row(criterion: str, missed: float) -> None:
+def test_a_search_has_a_row(criterion: str, missed: float):
     case = make_case("bumps", f"--criterion={criterion}", "--target=.5")
     counts = []
 
@@ -146,7 +146,7 @@ def test_a_search_has_a_row(criterion: str, missed: float) -> None:
 
 
 @pytest.mark.usefixtures("untraced")
-def test_trainings_depend_on_their_data_alone() -> None:
+def test_trainings_depend_on_their_data_alone():
     flags = ["--model=mlp", "--width=4", "--depth=1", "--grid_sizes=8"]
     config = make_case("bumps", *flags, "--steps=4").make_config(50)
     other = make_case("stripes_and_bumps", *flags, "--steps=2").make_config(5)
@@ -169,7 +169,7 @@ def test_trainings_depend_on_their_data_alone() -> None:
         "--seeds=1000000",
     ],
 )
-def test_bad_flags(tmp_path: Path, flag: str) -> None:
+def test_bad_flags(tmp_path: Path, flag: str):
     with pytest.raises(ConfigError):
         command.main(["thresholds", *QUICK, flag, f"--log_dir={tmp_path}"])
 
@@ -177,7 +177,7 @@ def test_bad_flags(tmp_path: Path, flag: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["threshold", "threshold_quick"])
-def test_flags_of_a_search_repeat_it(name: str, tmp_path: Path) -> None:
+def test_flags_of_a_search_repeat_it(name: str, tmp_path: Path):
     searches = make_searches(f"--flagfile={name}.flags")
     file = tmp_path / "again.flags"
     file.write_text(searches.flags)
@@ -191,14 +191,14 @@ def test_flags_of_a_search_repeat_it(name: str, tmp_path: Path) -> None:
 def test_new_seeds_are_searched_and_finished_ones_are_not(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+):
     seeds = []
 
     def train(config: RunConfig) -> command.Scores:
         seeds.append(config.training.seed)
         return {"position_accuracy": 1.0}
 
-    def search(count: int) -> None:
+    def search(count: int):
         flags = ["--kinds=bumps", f"--log_dir={tmp_path}", f"--seeds={count}"]
         seeds.clear()
         assert command.main(["thresholds", *QUICK, *flags]) == 0
@@ -226,7 +226,7 @@ def test_new_seeds_are_searched_and_finished_ones_are_not(
     assert len(set(seeds)) == 1
 
 
-def test_a_result_is_named_by_what_decides_it() -> None:
+def test_a_result_is_named_by_what_decides_it():
     paths = {make_case("bumps").path, make_case("bumps").path}
     for flag in ("--target=.7", "--steps=7", "--first_seed=1"):
         paths.add(make_case("bumps", flag).path)
@@ -247,7 +247,7 @@ def plant(exponent: float) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 3])
-def test_a_planted_exponent_is_recovered(exponent: int) -> None:
+def test_a_planted_exponent_is_recovered(exponent: int):
     means, law = fit_law(plant(exponent))
 
     assert [mean.size for mean in means] == SIZES
@@ -255,7 +255,7 @@ def test_a_planted_exponent_is_recovered(exponent: int) -> None:
     assert law.constant == approx(2)
 
 
-def test_the_figure_has_points_means_law_and_guides() -> None:
+def test_the_figure_has_points_means_law_and_guides():
     searches = plant(2)
 
     missed, reached, _, *lines = plot_thresholds(searches).axes[0].lines
