@@ -526,7 +526,8 @@ def predict_superposed_inputs(
     if isinstance(code, FactorIndex) or size > MAX_SIZE:
         return None
 
-    encoder = keras.Model(model.inputs, code.output)
+    (factors,) = model.inputs
+    encoder = keras.Model(factors, code.output)
     codes = _call_in_parts(encoder, splits.grid)  # [n, code]
     nothing = np.full_like(codes[0], np.nan)
     images = []
