@@ -22,6 +22,7 @@ READINGS = [
     ["docs/tutorials/own_parts.md"],
     ["docs/tutorials/embeddings.md"],
     ["docs/tutorials/own_data.md"],
+    ["docs/tutorials/samples.md"],
     ["docs/claims.md"],
 ]
 # The README's first command begins with the installation.
