@@ -410,7 +410,16 @@ class TrainingConfig(Settings):
 
 @dataclass(frozen=True)
 class RunConfig(Settings):
-    """All settings of one run."""
+    """All settings of one run; `tfcomp.describe_run` makes one from flags.
+
+    `setting` gives each number and text its meaning, which `--help` shows.
+
+    Attributes:
+        data: Images, factors and held-out combinations.
+        model: The decoder and its codes.
+        training: Loss, optimizer, steps, seed and devices.
+        own: Flags of plugins.
+    """
 
     run_name: str = setting("donut", "Name of the run and of its folders.")
     log_dir: str = setting("tensorboard_logs", "Folder of run folders.")

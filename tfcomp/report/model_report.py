@@ -401,6 +401,14 @@ class ModelReport:
 def load_run(path: str | Path) -> ModelReport:
     """Loads a finished run from its folder.
 
+    Args:
+        path: The folder of the run, as `tensorboard_logs/donut`. Plugins of the
+            run must be imported already.
+
+    Returns:
+        The run with its model, its data and its scores; analyses are computed
+        when they are asked for.
+
     Raises:
         RunError: If the folder has no run, or a damaged one, or one that asks
             for plugins that are not imported.
