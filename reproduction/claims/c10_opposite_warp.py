@@ -18,7 +18,7 @@ from reproduction.claims.networks import DONUTS, MLPS
 SEEDS = range(200, 205)
 PRECISIONS = {"bump": "mixed_bfloat16", "ramp": "float32"}
 NOTE = """
-Log-volume, OOD less ID, less that of the code. With bump codes CNNs and MLPs
+Log-volume, OOD less ID, less the code's. With bump codes CNNs and MLPs
 have the same sign at hidden stages and at the image: CNNs are below 0 at
 {rows[8].note}, MLPs at {rows[13].note}. With ramp codes signs change from stage
 to stage: CNNs have {rows[16].number.mean:+.2f},
@@ -31,7 +31,7 @@ to stage: CNNs have {rows[16].number.mean:+.2f},
 
 
 def read(evidence: Evidence, runs: pd.DataFrame) -> pd.DataFrame:
-    """Reads log-volume, OOD less ID, less that of the code, of each stage.
+    """Reads log-volume, OOD less ID, less the code's, of each stage.
 
     Args:
         evidence: The runs and their numbers.

@@ -601,7 +601,7 @@ def _select_common(
     parts: Collection[str],
     names: Collection[str],
 ) -> dict[str, list[str]]:
-    """Selects flags that are used often, and those of some parts.
+    """Selects flags that are used often, and flags of some parts.
 
     Args:
         groups: Names of flags by title.

@@ -499,7 +499,7 @@ def list_regions(coverage: str) -> list[str]:
     """Lists regions that differ in the share of combinations in training.
 
         random:.1,.2,.4     training has this share of all combinations; each
-                            seed draws its own, of which larger shares have more
+                            seed draws its own; larger shares have more
         uselis:8:1,2,4      training combines a block with k others (of n = 8)
         orthotopic:0,1,2    in training at most k factors reach their thresholds
 

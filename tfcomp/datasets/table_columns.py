@@ -142,7 +142,7 @@ def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
 
     Args:
         cells: The column; its index names the rows in errors. With the
-            attribute `UNTYPED`, all cells are text, of which some mean numbers.
+            attribute `UNTYPED`, all cells are text, and some mean numbers.
         kind: The kind of the factor; `categorical` keeps 01 and 1 apart.
 
     Raises:

@@ -316,7 +316,7 @@ def title_stage(stage: str) -> str:
     """Writes the name of a stage in words: `stage_0` becomes `stage 0`.
 
     Args:
-        stage: The name; those of other models' layers stay as they are.
+        stage: The name; names of other models' layers stay as they are.
     """
     if TFCOMP_STAGE.fullmatch(stage):
         return stage.replace("_", " ")

@@ -543,7 +543,7 @@ def add_fonts(texts: Iterable[Text]) -> None:
 
 
 def _find_missing(path: str, letters: Iterable[str]) -> set[str]:
-    """Returns those of some letters, but for spaces, that a font lacks."""
+    """Finds letters, but for spaces, that a font lacks."""
     font = font_manager.get_font(path)
     missing = set()
     for letter in letters:

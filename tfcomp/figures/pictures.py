@@ -52,7 +52,7 @@ def picture_samples(
         evaluation: Outputs at all combinations that are scored.
         subset: `id` or `ood`.
         title: The title of the figure.
-        count: The number of points; 0 for as many as the width has room for.
+        count: The number of points; 0 fills the width.
     """
     if not count:
         count = SHOWN_SAMPLES

@@ -181,7 +181,7 @@ def refine(
     """Follows the error downhill from factors, along ordered ones.
 
     A step that does not lower the error is halved. Values stay in the range of
-    the grid; those of periodic factors wrap.
+    the grid; values of periodic factors wrap.
 
     Args:
         model: From factors to images.

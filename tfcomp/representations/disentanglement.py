@@ -17,8 +17,9 @@ of their papers:
                  held fixed, from the code with the least variance in a batch
 
 Each is in [0, 1], and 1 is best. Of few rows, noise has high scores: 48 random
-codes of 32 units have a FactorVAE score of 0.8. So scores stand beside those of
-permuted codes, and there is none with fewer than 20 rows for each value.
+codes of 32 units have a FactorVAE score of 0.8. So scores stand beside
+scores of permuted codes, and with fewer than 20 rows for each value there is
+none.
 
 FactorVAE's score does not ask for a code of one unit for each factor: rotated
 codes have a score of 1, too, as long as each factor has a unit that it moves

@@ -1,8 +1,8 @@
 """Reads finished runs, from their folders or from packs.
 
 A pack is a file `<study>.csv.xz` with a row for each run of a study. Its
-columns are flags and versions, and then numbers, whose names say when, of which
-subset and stage: `end|ood||mse`, `start|all|stage_0|factorization`. Cells
+columns are flags and versions, and then numbers, whose names have the time, the
+subset and the stage: `end|ood||mse`, `start|all|stage_0|factorization`. Cells
 without a number are empty; a null of the run is `null`. All digits are kept.
 """
 
