@@ -85,31 +85,13 @@ def draw_rows(
             first_row,
         )
     if positions is not None:
-        points = np.asarray(positions)
-        panel_points = 72 * figure.get_figwidth() / (num_images + 0.3)
-        diameter = CIRCLE_SHARE * panel_points
-        columns = zip(panels.T, points, strict=True)
-        for column, (x, y) in columns:
-            for axes in column:
-                _mark_position(
-                    axes,
-                    x,
-                    y,
-                    diameter,
-                )
+        _mark_positions(panels, np.asarray(positions))
 
     # A label has lines as long as its panels are high.
     letters = max(4, int(panel_height * LABEL_LETTERS))
     first_column = list(panels[:, 0])
     _label_rows(first_column, list(stacks), letters)
-    size = exhibits.scale_text(10)
-    for axes, text in zip(panels[0], titles, strict=False):
-        axes.set_title(
-            text,
-            fontsize=size,
-            pad=TITLE_PAD,
-        )
-
+    _title_columns(panels[0], titles)
     if not all(np.isfinite(images).all() for images in stacks.values()):
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
@@ -120,6 +102,29 @@ def draw_rows(
         "pixel",
     )
     return exhibits.finish_figure(figure, title, table)
+
+
+def _mark_positions(panels: np.ndarray, positions: np.ndarray) -> None:
+    """Circles the place of each column in all of its images.
+
+    Args:
+        panels: The panels, [rows, n].
+        positions: Places in pixels, or NaN, [n, 2].
+    """
+    figure = panels[0, 0].get_figure()
+    num_images = len(positions)
+    panel_points = 72 * figure.get_figwidth() / (num_images + 0.3)
+    diameter = CIRCLE_SHARE * panel_points
+    for column, (x, y) in zip(panels.T, positions, strict=True):
+        for axes in column:
+            _mark_position(axes, x, y, diameter)
+
+
+def _title_columns(row: Sequence[Axes], titles: Sequence[str]) -> None:
+    """Writes titles above the first panels of a row."""
+    size = exhibits.scale_text(10)
+    for axes, text in zip(row, titles, strict=False):
+        axes.set_title(text, fontsize=size, pad=TITLE_PAD)
 
 
 def _show_row(
