@@ -1,5 +1,8 @@
 """Sizes of figures and their text, and what is written to files."""
 
+import io
+
+import numpy as np
 import pandas as pd
 import pytest
 from fontTools import subset
@@ -7,6 +10,7 @@ from fontTools.ttLib import TTFont
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
 from tfcomp.figures import exhibits
 from tfcomp.figures.curve_plots import draw_curves, set_log_scale
@@ -107,6 +111,19 @@ def test_fonts_in_files_have_no_rules_for_shaping(
 
     assert {"GPOS", "GSUB"} <= set(dropped[0])
     assert subset.Options is full
+
+
+@pytest.mark.parametrize("height", [0.29, 0.58, 1.15, 2.3])
+def test_pixels_are_those_of_the_file(height):
+    """Also where a height in inches times 100 is just below a whole number."""
+    figure = Figure(figsize=(2.9, height))
+    figure.add_subplot().plot([1, 3, 2])
+
+    pixels = exhibits.figure_to_array(figure, dpi=100)
+
+    content = exhibits.figure_to_png(figure, dpi=100)
+    image = Image.open(io.BytesIO(content))
+    np.testing.assert_array_equal(pixels, np.array(image.convert("RGBA")))
 
 
 def test_dollars_in_names_are_no_mathematics(tmp_path):

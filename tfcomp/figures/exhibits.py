@@ -404,18 +404,16 @@ def figure_to_png(
         num_colors: The size of a palette, by default all colors.
         dpi: Pixels per inch.
     """
-    buffer = io.BytesIO()
-    with rc_context(_SAVING):
-        figure.savefig(
-            buffer,
-            format="png",
-            dpi=dpi,
-            metadata={"Software": None},
-        )
+    content = _save_figure(
+        figure,
+        format="png",
+        dpi=dpi,
+        metadata={"Software": None},
+    )
     if num_colors is None:
-        return buffer.getvalue()
+        return content
 
-    picture = Image.open(buffer).convert("RGB")
+    picture = Image.open(io.BytesIO(content)).convert("RGB")
     picture = picture.quantize(
         num_colors,
         method=Image.Quantize.MAXCOVERAGE,
@@ -433,14 +431,12 @@ def figure_to_png(
 
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
-    buffer = io.BytesIO()
-    with rc_context(_SAVING), embed_outlines():
-        figure.savefig(
-            buffer,
+    with embed_outlines():
+        return _save_figure(
+            figure,
             format="pdf",
             metadata=_PDF_METADATA,
         )
-    return buffer.getvalue()
 
 
 def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
@@ -450,16 +446,27 @@ def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
         figure: The figure.
         dpi: Pixels per inch.
     """
+    content = _save_figure(
+        figure,
+        format="png",
+        dpi=dpi,
+        pil_kwargs={"compress_level": 0},  # it is read at once
+    )
+    image = Image.open(io.BytesIO(content))
+    return np.array(image.convert("RGBA"))
+
+
+def _save_figure(figure: Figure, **options: Any) -> bytes:
+    """Renders a figure as a file.
+
+    Args:
+        figure: The figure.
+        **options: As for matplotlib's `savefig`.
+    """
     buffer = io.BytesIO()
     with rc_context(_SAVING):
-        figure.savefig(
-            buffer,
-            format="rgba",
-            dpi=dpi,
-        )
-    pixels = np.frombuffer(buffer.getvalue(), np.uint8)
-    num_rows = int(figure.get_figheight() * dpi)
-    return pixels.reshape(num_rows, -1, 4)
+        figure.savefig(buffer, **options)
+    return buffer.getvalue()
 
 
 def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
