@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,17 +24,29 @@ METRICS: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        ([], {"--resume"}),
+        (["--resume"], set()),
+        (["--overwrite"], {"--resume", "--overwrite"}),
+    ],
+)
 def test_an_interruption_says_how_to_go_on(
+    flags,
+    named,
     monkeypatch: pytest.MonkeyPatch,
     working_folder: Path,
 ):
-    def interrupt(*_: object):
-        raise KeyboardInterrupt
-
+    """`--overwrite` has to go, since it cannot stand beside `--resume`."""
+    interrupt = Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr("tfcomp.train.run_training", interrupt)
 
-    with pytest.raises(KeyboardInterrupt, match="--resume"):
-        main(["", "smoke"])
+    with pytest.raises(KeyboardInterrupt) as caught:
+        main(["", "smoke", *flags])
+
+    words = set(str(caught.value).split())
+    assert words & {"--resume", "--overwrite"} == named
 
 
 def format_smoke(**changes: Any) -> dict[str, str]:
