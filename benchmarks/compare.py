@@ -1,123 +1,118 @@
-"""Speed of two checkouts, in turns: `python -m benchmarks.compare OLD NEW`.
+"""Time and memory of commands: `python -m benchmarks.compare [CHECKOUT ...]`.
 
     git worktree add ../before HEAD~50
-    python -m benchmarks.compare ../before .
+    python -m benchmarks.compare ../before . --jobs=smoke,analyze --rounds=5
 
-Prints the median time of several rounds in each checkout, and their ratio: of a
-training step of the donut and of the low-rank network, of the whole command
-`tfcomp train smoke`, and of the analysis of a donut run. Both checkouts run in
-this Python, one after the other in each round, so that other work on the
-machine slows both alike.
+Prints processor seconds, seconds and peak memory of commands in each checkout
+(by default this one), of the round with the least processor seconds, and the
+ratio of these to the first checkout. All run in this Python and take turns, so
+that other work on the machine slows them alike. Machines differ less in ratios
+to the job `import`.
 """
 
-from __future__ import annotations
-
 import argparse
-import functools
-import json
 import os
-import statistics
+import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-EPOCHS = (1, 6)  # the first one traces the network
-QUICK = ("--eval_every=0", "--layerwise_every=0", "--nopictures")
-Job = Callable[[Path, Path], float]  # of a checkout and a folder: seconds
+QUICK = "--eval_every=0 --layerwise_every=0 --nopictures"
+TRAIN_DONUT = f"-m tfcomp train donut --epochs=1 --steps_per_epoch=1 {QUICK}"
+# The last command of each job is measured.
+JOBS = {
+    "import": ["-c 'import tensorflow, keras'"],
+    "smoke": ["-m tfcomp train smoke"],
+    "solvable": ["-m tfcomp solvable smoke"],
+    "analyze_smoke": [
+        "-m tfcomp train smoke",
+        "-m tfcomp analyze tensorboard_logs/smoke",
+    ],
+    "first_step": [TRAIN_DONUT],
+    "analyze": [TRAIN_DONUT, "-m tfcomp analyze tensorboard_logs/donut"],
+}
+
+
+class Cost(NamedTuple):
+    """What a command took, with its children: seconds, and gigabytes."""
+
+    processor: float
+    seconds: float
+    memory: float
 
 
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("old", type=Path)
-    parser.add_argument("new", type=Path)
+    parser.add_argument(
+        "checkouts",
+        nargs="*",
+        type=Path,
+        default=[Path()],
+    )
+    parser.add_argument("--jobs", default=",".join(JOBS))
     parser.add_argument(
         "--rounds",
         type=int,
-        default=3,
+        default=1,
     )
-    parser.add_argument("--jobs", default=",".join(JOBS))
     options = parser.parse_args()
 
-    print(f"{'':16}{'old':>10}{'new':>10}{'new/old':>10}")
     for name in options.jobs.split(","):
-        times: dict[Path, list[float]] = {options.old: [], options.new: []}
+        least: dict[Path, Cost] = {}
         for _ in range(options.rounds):
-            for checkout, seconds in times.items():
-                with tempfile.TemporaryDirectory() as folder:
-                    job = JOBS[name]
-                    seconds.append(job(checkout.resolve(), Path(folder)))
-        old, new = map(statistics.median, times.values())
-        print(f"{name:16}{old:9.4f}s{new:9.4f}s{new / old:10.2f}", flush=True)
+            for path in options.checkouts:
+                cost = run_job(path, JOBS[name])
+                least[path] = min(cost, least.get(path, cost))
+
+        first = least[options.checkouts[0]]
+        for path, cost in least.items():
+            ratio = cost.processor / first.processor
+            print(
+                f"{name:14} {str(path):24} {cost.processor:7.1f} s of "
+                f"processor {cost.seconds:7.1f} s {cost.memory:6.2f} GB "
+                f"{ratio:6.2f}",
+                flush=True,
+            )
 
 
-def run(checkout: Path, folder: Path, module: str, *flags: str) -> float:
-    """Runs a command of a checkout in a folder; returns its seconds.
+def run_job(checkout: Path, commands: list[str]) -> Cost:
+    """Runs commands in an empty folder; returns what the last one took.
 
     Args:
         checkout: The root of a clone.
-        folder: The working directory.
-        module: As `tfcomp.train`.
-        *flags: Of the command.
+        commands: Arguments of Python.
+
+    Raises:
+        RuntimeError: If a command fails.
     """
-    start = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", module, *flags],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(checkout)},
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+    environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
+    with tempfile.TemporaryDirectory() as folder:
+        for command in commands:
+            start = time.perf_counter()
+            arguments = shlex.split(command)
+            process = subprocess.Popen(
+                [sys.executable, *arguments],
+                cwd=folder,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds = time.perf_counter() - start
+            if status:
+                raise RuntimeError(f"{checkout}: python {command} has failed")
+
+    num_bytes = 1024 * usage.ru_maxrss
+    return Cost(
+        processor=usage.ru_utime + usage.ru_stime,
+        seconds=seconds,
+        memory=num_bytes / 1e9,
     )
-    return time.perf_counter() - start
 
-
-def time_step(name: str, num_steps: int, checkout: Path, folder: Path) -> float:
-    """Trains a shipped flagfile twice; returns the seconds of a step.
-
-    Args:
-        name: Of the flagfile.
-        num_steps: Of an epoch.
-        checkout: The root of a clone.
-        folder: The working directory.
-    """
-    seconds = []
-    for epochs in EPOCHS:
-        flags = (
-            f"--flagfile={name}.flags",
-            f"--run_name={epochs}",
-            f"--epochs={epochs}",
-            f"--steps_per_epoch={num_steps}",
-        )
-        run(checkout, folder, "tfcomp.train", *flags, *QUICK)
-        metrics = folder / "tensorboard_logs" / str(epochs) / "metrics.json"
-        seconds.append(json.loads(metrics.read_text())["train"]["seconds"])
-    short, long = seconds
-    return (long - short) / (EPOCHS[1] - EPOCHS[0]) / num_steps
-
-
-def time_smoke(checkout: Path, folder: Path) -> float:
-    """Returns the seconds of the whole command of the first try."""
-    return run(checkout, folder, "tfcomp.train", "--flagfile=smoke.flags")
-
-
-def time_analysis(checkout: Path, folder: Path) -> float:
-    """Returns the seconds of the analysis of a donut run."""
-    flags = ("--flagfile=donut.flags", "--epochs=1", "--steps_per_epoch=1")
-    run(checkout, folder, "tfcomp.train", *flags, *QUICK)
-    path = "--run=tensorboard_logs/donut"
-    return run(checkout, folder, "tfcomp.analyze", path)
-
-
-JOBS: dict[str, Job] = {
-    "donut_step": functools.partial(time_step, "donut", 40),
-    "low_rank_step": functools.partial(time_step, "low_rank", 400),
-    "smoke": time_smoke,
-    "analyze": time_analysis,
-}
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,9 @@
 
 Prints the processor seconds of an epoch of training, of scores, and of scores
 with stages, each after a first call that traces functions, and the share of all
-evaluations of a run in its training, as its flagfile sets them.
+evaluations of a run in its training, as its flagfile sets them. The geometry of
+all stages is a number of forward passes, of which the least possible is one
+more than there are ordered factors.
 """
 
 import sys
@@ -45,29 +47,25 @@ def measure_run(name: str, config: RunConfig) -> None:
 
     dataset = make_dataset(config)
     dataset.prepare()
-    one_epoch = replace(config, training=replace(config.training, epochs=1))
-    training = replace(config.training, epochs=3)
-    three_epochs = replace(config, training=training)
+    grid = dataset.splits.grid
     with prepare_models(config, dataset, make_strategy()) as models:
         monitor = Monitor(config, models, dataset)
 
-        def train() -> None:
-            fit_epochs(models.trained, dataset, one_epoch)
+        def train(epochs: int) -> None:
+            training = replace(config.training, epochs=epochs)
+            longer = replace(config, training=training)
+            fit_epochs(models.trained, dataset, longer)
 
-        def train_longer() -> None:
-            fit_epochs(models.trained, dataset, three_epochs)
-
-        def score() -> None:
-            monitor.on_epoch_end(config.eval_every - 1, dict(LOGS))
-
-        def score_stages() -> None:
-            monitor.on_epoch_end(config.layerwise_every - 1, dict(LOGS))
+        def evaluate(every: int) -> None:
+            monitor.on_epoch_end(every - 1, dict(LOGS))
 
         # A call of `fit` takes a while before its first step.
-        start = measure_seconds(train)
-        epoch = (measure_seconds(train_longer) - start) / 2
-        scores = measure_seconds(score)
-        stages = measure_seconds(score_stages)
+        start = measure_seconds(train, 1)
+        epoch = (measure_seconds(train, 3) - start) / 2
+        scores = measure_seconds(evaluate, config.eval_every)
+        stages = measure_seconds(evaluate, config.layerwise_every)
+        images = measure_seconds(models.traced.predict, grid)
+        geometry = measure_seconds(models.traced.measure_exactly, grid)
 
     epochs = config.training.epochs
     num_stages = 0
@@ -78,15 +76,21 @@ def measure_run(name: str, config: RunConfig) -> None:
     share = evaluations / (epochs * epoch)
     print(
         f"{name}: epoch {epoch:.2f} s, scores {scores:.2f} s, with stages "
-        f"{stages:.2f} s; evaluations {share:.0%} of training"
+        f"{stages:.2f} s; evaluations {share:.0%} of training; geometry "
+        f"{geometry / images:.2f} forward passes"
     )
 
 
-def measure_seconds(work: Callable[[], None]) -> float:
-    """Returns the processor seconds of the second of two calls."""
-    work()
+def measure_seconds(work: Callable[..., object], argument: object) -> float:
+    """Returns the processor seconds of the second of two calls.
+
+    Args:
+        work: The function.
+        argument: What it is called with.
+    """
+    work(argument)
     start = time.process_time()
-    work()
+    work(argument)
     return time.process_time() - start
 
 

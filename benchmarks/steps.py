@@ -5,9 +5,10 @@
 Prints milliseconds a step of shipped flagfiles, as `tfcomp train` trains them
 step by step (`never`) and as one program of XLA (`always`: of all epochs, as
 long as nothing is evaluated in between), and, where PyTorch is installed, of
-the same networks written plainly and run eagerly. All take turns in one
-process. XLA makes convolutions slower on a CPU, where a step of
-the donut takes minutes: without a GPU only `never` is measured by default.
+the same networks written plainly and run eagerly. Other flags, such as
+`--precision=mixed_bfloat16`, hold for all trainings of tfcomp. All take turns
+in one process. XLA makes convolutions slower on a CPU, where a step of the
+donut takes minutes: without a GPU only `never` is measured by default.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from tfcomp.config.run_flags import parse_config
 if TYPE_CHECKING:
     import torch
 
-    from tfcomp.config.run_config import ModelConfig
+    from tfcomp.config.run_config import ModelConfig, RunConfig
 
 REPEATS = 3
 MODELS = "donut,low_rank,hard_rendering,mlp"
+IN_TORCH = ("donut", "mlp")
 Job = Callable[[], float]  # trains, returns the seconds of a step
 
 
@@ -45,41 +47,60 @@ def main() -> None:
         default=50,
         help="of an epoch",
     )
-    text = "that are measured, after the same number of others"
     parser.add_argument(
         "--epochs",
         type=int,
         default=10,
-        help=text,
+        help="that are measured, after the same number of others",
     )
-    options = parser.parse_args()
-    steps, epochs = options.steps, options.epochs
+    options, flags = parser.parse_known_args()
+    flags.append(f"--steps_per_epoch={options.steps}")
+    flags.append(f"--epochs={2 * options.epochs}")
+
     with start_tensorflow():
         import tensorflow as tf
-    gpus = tf.config.list_physical_devices("GPU")
-    choices = (options.compiled or ("never,always" if gpus else "never")).split(
-        ","
-    )
-    print(f"device: {'GPU' if gpus else 'CPU'}, {steps} steps an epoch")
+    device = "cpu"
+    choices = options.compiled or "never"
+    if tf.config.list_physical_devices("GPU"):
+        device = "cuda"
+        choices = options.compiled or "never,always"
+    print(f"device: {device}, {options.steps} steps an epoch")
+
     for name in options.models.split(","):
-        jobs = {c: make_job(name, c, steps, epochs) for c in choices}
-        if importlib.util.find_spec("torch") and name in ("donut", "mlp"):
-            jobs["PyTorch"] = make_torch_job(name, bool(gpus), steps)
-        for job in jobs.values():
-            job()  # traces and compiles
-        seconds: dict[str, list[float]] = {choice: [] for choice in jobs}
-        for _ in range(REPEATS):
-            for choice, job in jobs.items():
-                seconds[choice].append(job())
-        cells = (
-            f"{choice} {1000 * statistics.median(found):8.3f} ms"
-            for choice, found in seconds.items()
-        )
-        print(f"{name:15} {'   '.join(cells)}")
+        jobs = {}
+        for choice in choices.split(","):
+            arguments = [*flags, f"--compiled={choice}"]
+            config = parse_config([f"--flagfile={name}.flags", *arguments])
+            jobs[choice] = make_job(config, options.epochs)
+        if importlib.util.find_spec("torch") and name in IN_TORCH:
+            jobs["PyTorch"] = make_torch_job(config, device)
+        print(f"{name:15} {measure(jobs)}", flush=True)
 
 
-def make_job(name: str, compiled: str, steps: int, epochs: int) -> Job:
-    """Trains a shipped flagfile."""
+def measure(jobs: dict[str, Job]) -> str:
+    """Runs jobs in turns; returns their median times as text."""
+    for job in jobs.values():
+        job()  # traces and compiles
+    times: dict[str, list[float]] = {}
+    for _ in range(REPEATS):
+        for name, job in jobs.items():
+            seconds = job()
+            times.setdefault(name, []).append(seconds)
+
+    cells = []
+    for name, repeats in times.items():
+        milliseconds = 1000 * statistics.median(repeats)
+        cells.append(f"{name} {milliseconds:8.3f} ms")
+    return "   ".join(cells)
+
+
+def make_job(config: RunConfig, epochs: int) -> Job:
+    """Makes the training of a run.
+
+    Args:
+        config: The run, of twice as many epochs as are measured.
+        epochs: The number of epochs that are measured.
+    """
     import keras
 
     from tfcomp.datasets import make_dataset
@@ -89,103 +110,112 @@ def make_job(name: str, compiled: str, steps: int, epochs: int) -> Job:
         make_training_model,
     )
 
-    config = parse_config(
-        [
-            f"--flagfile={name}.flags",
-            f"--steps_per_epoch={steps}",
-            f"--epochs={2 * epochs}",
-            f"--compiled={compiled}",
-        ]
-    )
     dataset = make_dataset(config)
     model = make_training_model(config, dataset, make_strategy())
     times: list[float] = []  # of begins and ends of epochs
+
+    def add_time(epoch: int, logs: object) -> None:
+        times.append(time.perf_counter())
+
     clock = keras.callbacks.LambdaCallback(
-        on_epoch_begin=lambda epoch, logs: times.append(time.perf_counter()),
-        on_epoch_end=lambda epoch, logs: times.append(time.perf_counter()),
+        on_epoch_begin=add_time,
+        on_epoch_end=add_time,
     )
 
     def train() -> float:
         # The first epochs of a call start the data pipeline.
         times.clear()
-        fit_epochs(
-            model,
-            dataset,
-            config,
-            [clock],
-            span=epochs,
-        )
-        return (times[-1] - times[2 * epochs]) / epochs / steps
+        fit_epochs(model, dataset, config, [clock], span=epochs)
+        seconds = times[-1] - times[2 * epochs]
+        return seconds / epochs / config.training.steps_per_epoch
 
     return train
 
 
-def make_torch_job(name: str, on_gpu: bool, steps: int) -> Job:
-    """Trains the same network, written plainly in PyTorch."""
+def make_torch_job(config: RunConfig, device: str) -> Job:
+    """Makes the training of the same network, written plainly in PyTorch.
+
+    Args:
+        config: The run.
+        device: `cpu` or `cuda`.
+    """
     import torch
 
-    config = parse_config([f"--flagfile={name}.flags"])
-    device = "cuda" if on_gpu else "cpu"
-    side, batch = config.data.grid_size, config.training.batch_size
+    side = config.data.grid_size
+    batch = config.training.batch_size
+    steps = config.training.steps_per_epoch
     network = make_torch_network(config.model, side).to(device)
+    rng = np.random.default_rng(0)
+    codes = rng.random((steps, batch, 2 * side), np.float32)
+    images = rng.random((steps, batch, side**2), np.float32)
+    inputs = torch.tensor(codes, device=device)
+    targets = torch.tensor(images, device=device)
+    network(inputs[0])  # lazy layers get their sizes
     optimizer = torch.optim.AdamW(
         network.parameters(),
         lr=config.training.learning_rate,
         weight_decay=config.training.weight_decay,
     )
-    rng = np.random.default_rng(0)
-    codes = rng.random((steps, batch, 2 * side), np.float32)
-    images = rng.random((steps, batch, side**2), np.float32)
-    codes, images = (torch.tensor(a, device=device) for a in (codes, images))
 
     def train() -> float:
         start = time.perf_counter()
-        for code, image in zip(codes, images, strict=True):
+        for code, image in zip(inputs, targets, strict=True):
             optimizer.zero_grad()
             output = network(code).reshape(batch, -1)
-            loss = torch.mean((output - image) ** 2)
+            squares = torch.square(output - image)
+            loss = squares.mean()
             loss.backward()
             optimizer.step()
-        if on_gpu:
+        if device == "cuda":
             torch.cuda.synchronize()
-        return (time.perf_counter() - start) / steps
+        seconds = time.perf_counter() - start
+        return seconds / steps
 
     return train
 
 
 def make_torch_network(model: ModelConfig, side: int) -> torch.nn.Module:
-    """The CNN of `decoders.cnn`, or the MLP, of codes [B, 2 sides]."""
+    """Makes the CNN of `decoders.convolutional`, or the MLP.
+
+    Args:
+        model: The settings of the network.
+        side: Rows and columns of images; codes have twice as many units.
+    """
     from torch import nn
 
-    if model.model == "mlp":
-        sizes = [2 * side] + [model.width] * model.depth
-        layers: list[nn.Module] = []
-        for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
-            layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Linear(sizes[-1], side**2))
     width = model.width
-    first = nn.ConvTranspose2d(2 * side, width, side // 4)
+    num_pixels = side**2
+    if model.model == "mlp":
+        layers: list[nn.Module] = []
+        for _ in range(model.depth):
+            layers.append(nn.LazyLinear(width))
+            layers.append(nn.ReLU())
+        layers.append(nn.LazyLinear(num_pixels))
+        return nn.Sequential(*layers)
+
+    quarter = side // 4
     layers = [
         nn.Unflatten(1, (2 * side, 1, 1)),
-        first,
+        nn.LazyConvTranspose2d(width, quarter),
         nn.ReLU(),
     ]
     for number in range(model.depth):
-        shape = (4, 2, 1) if number < 2 else (3, 1, 1)
-        layers += [
-            nn.ConvTranspose2d(width, width, *shape),
-            nn.ReLU(),
-        ]
-    return nn.Sequential(
-        *layers,
-        nn.ConvTranspose2d(
+        kernel_size = 3
+        stride = 1
+        if number < 2:  # it doubles rows and columns
+            kernel_size = 4
+            stride = 2
+        convolve = nn.LazyConvTranspose2d(
             width,
-            1,
-            3,
-            1,
-            1,
-        ),
-    )
+            kernel_size,
+            stride,
+            padding=1,
+        )
+        layers.append(convolve)
+        layers.append(nn.ReLU())
+    draw = nn.LazyConvTranspose2d(1, kernel_size=3, padding=1)
+    layers.append(draw)
+    return nn.Sequential(*layers)
 
 
 if __name__ == "__main__":
