@@ -9,7 +9,7 @@ artifacts, which the SDK stores; the types `dsl.Output` and `dsl.Input` make
 them arguments with a `path`.
 
 The SDK copies the source of a component into a process of its own, so each
-imports its module of `pipelines.steps`, which does the work. `profile` is a
+imports `pipelines.steps`, which does the work. `profile` is a
 `pipelines.profile.Profile` as JSON: the sweeps to run, and the model to push.
 `work_dir` is a folder that outlives this run of the pipeline, or empty.
 Importing this module runs nothing and needs no cluster.
@@ -31,9 +31,9 @@ component = functools.partial(
 @component()
 def example_gen(profile: str, work_dir: str, examples: dsl.Output[dsl.Dataset]):
     """Writes TFDS datasets, each once for all trials that share it."""
-    from pipelines.steps import examples as step
+    from pipelines import steps
 
-    step.generate(profile, work_dir, examples)
+    steps.generate(profile, work_dir, examples)
 
 
 @component()
@@ -43,9 +43,9 @@ def example_validator(
     anomalies: dsl.Output[dsl.Artifact],
 ):
     """Fails for leaks, wrong splits and wrong pixels, listed in a JSON file."""
-    from pipelines.steps import examples as step
+    from pipelines import steps
 
-    step.validate(profile, examples.path, anomalies.path)
+    steps.validate_examples(profile, examples.path, anomalies.path)
 
 
 @component()
@@ -58,9 +58,9 @@ def trainer(
     runs: dsl.Output[dsl.Artifact],
 ):
     """Runs sweeps and searches: `logs/` and `saved_models/` in `runs`."""
-    from pipelines.steps import training
+    from pipelines import steps
 
-    training.train(profile, examples.path, work_dir, workers, scheduler, runs)
+    steps.train(profile, examples.path, work_dir, workers, scheduler, runs)
 
 
 @component()
@@ -77,9 +77,9 @@ def evaluator(
     Returns True if the candidate may be pushed. This is the only output, since
     locally a condition on one of several is always false.
     """
-    from pipelines.steps import evaluator
+    from pipelines import steps
 
-    return evaluator.run(
+    return steps.evaluate(
         profile, runs.path, export_dir, work_dir, evaluation, metrics
     )
 
@@ -91,12 +91,9 @@ def infra_validator(
     evaluation: dsl.Input[dsl.Artifact],
 ):
     """Calls the candidate with TensorFlow alone; a wrong image fails."""
-    from tfcomp.config.process import start_tensorflow
+    from pipelines import steps
 
-    with start_tensorflow():
-        from pipelines.steps import release
-
-    release.validate(profile, runs.path, evaluation.path)
+    steps.validate_model(profile, runs.path, evaluation.path)
 
 
 @component()
@@ -108,12 +105,9 @@ def pusher(
     pushed: dsl.Output[dsl.Model],
 ):
     """Copies a new SavedModel to `<export_dir>/<name>/<next version>/`."""
-    from tfcomp.config.process import start_tensorflow
+    from pipelines import steps
 
-    with start_tensorflow():
-        from pipelines.steps import release
-
-    release.push(profile, runs.path, evaluation.path, export_dir, pushed)
+    steps.push(profile, runs.path, evaluation.path, export_dir, pushed)
 
 
 @component()
@@ -125,9 +119,9 @@ def report(
     page: dsl.Output[dsl.HTML],
 ):
     """Judges the paper's claims by the runs; dashboards show the `page`."""
-    from pipelines.steps import training
+    from pipelines import steps
 
-    training.report(profile, runs.path, work_dir, folder, page.path)
+    steps.report(profile, runs.path, work_dir, folder, page.path)
 
 
 def make_pipeline(profile: str = "", base_image: str = BASE_IMAGE) -> Callable:

@@ -15,7 +15,7 @@ from kfp import dsl
 
 from pipelines import pipeline
 from pipelines.profile import Profile, make_works
-from pipelines.steps.training import report_runs
+from pipelines.steps import report_runs
 from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import profile as profiles
-from pipelines.steps.examples import list_datasets
+from pipelines.steps import list_datasets
 from tests.pipelines.conftest import RULES
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import list_flagfiles

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pytest import approx
 
+from pipelines import steps
 from pipelines.profile import Profile
-from pipelines.steps import evaluator
-from pipelines.steps.evaluator import Bound
+from pipelines.steps import Bound
 
 Scores = Mapping[str, float]
 Evaluate = Callable[..., dict[str, Any]]
@@ -30,9 +30,9 @@ def evaluate(
         *bounds: str,
         scores: Mapping[tuple[int, int], Scores],
     ) -> dict[str, Any]:
-        monkeypatch.setattr(evaluator, "read_result", lambda trial: (trial, []))
+        monkeypatch.setattr(steps, "read_result", lambda trial: (trial, []))
         monkeypatch.setattr(
-            evaluator,
+            steps,
             "list_scores",
             lambda trial: scores[trial.setting["depth"], trial.seed],
         )
@@ -42,7 +42,7 @@ def evaluate(
             f"--seeds={len(scores) // len(depths)}",
             rules=["--candidate=tiny", "--push_as=tiny", *bounds],
         )
-        return evaluator.evaluate_candidate(
+        return steps.evaluate_candidate(
             profile, tmp_path / "runs", tmp_path / "out"
         )
 
@@ -129,7 +129,7 @@ def test_settings_must_be_complete(evaluate: Evaluate):
 @pytest.fixture
 def pushed(tmp_path: Path) -> Path:
     """The evaluation of a pushed version, with an ID error of 0.1."""
-    file = tmp_path / "out" / "tiny" / "1" / evaluator.EVALUATION
+    file = tmp_path / "out" / "tiny" / "1" / steps.EVALUATION
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"scores": {"id_relative_mse": 0.1}}))
     return file

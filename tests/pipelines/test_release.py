@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps import release
+from pipelines import steps
 from tfcomp.config.errors import RunError
 
 
@@ -19,9 +19,9 @@ from tfcomp.config.errors import RunError
 )
 def test_wrong_images(wrong: np.ndarray):
     expected = np.ones((3, 4, 4, 1))
-    release.compare_images(expected + 1e-6, expected)
+    steps.compare_images(expected + 1e-6, expected)
     with pytest.raises(RunError):
-        release.compare_images(wrong, expected)
+        steps.compare_images(wrong, expected)
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ def test_a_version_is_pushed_again_if_it_is_damaged(
 ):
     model = make_model(tmp_path / "a", "a")
     out = tmp_path / "out"
-    version, _ = release.push_model(model, out, evaluation)
-    again = release.push_model(model, out, evaluation)
+    version, _ = steps.push_model(model, out, evaluation)
+    again = steps.push_model(model, out, evaluation)
     assert again == (version, False)
     (version / "variables" / "data").unlink()
 
-    version, _ = release.push_model(model, out, evaluation)
+    version, _ = steps.push_model(model, out, evaluation)
     assert version.name == "2"
 
     (version / "variables" / "data").write_text("b")
-    version, _ = release.push_model(model, out, evaluation)
+    version, _ = steps.push_model(model, out, evaluation)
     assert version.name == "3"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.steps.examples import compare_split, find_anomalies, find_leak
+from pipelines.steps import compare_split, find_anomalies, find_leak
 from tests.datasets.own_tables import make_data
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
