@@ -215,10 +215,7 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         output_section.make_images(*gap)
         for gap in output_section.list_scored_gaps([analysis])
     ],
-    "manifold": lambda analysis: [
-        stage_section.make_pca(analysis),
-        *stage_section.try_umap(analysis),
-    ],
+    "manifold": lambda analysis: [stage_section.make_pca(analysis)],
 }
 DRAWERS: dict[str, Callable[..., Drawn]] = {
     "each": draw_each,
