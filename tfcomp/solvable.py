@@ -77,7 +77,16 @@ def print_certificates(settings: dict[str, Any]) -> int:
     for order, result in orders.items():
         print(_format_order(order, result))
 
-    for name, line in _describe_facts(facts, note).items():
+    lines = {
+        "identifiable": notes.describe_identifiable(
+            dataset.space.names,
+            orders,
+            facts.get("explained", {}),
+        ),
+        "copies": notes.describe_copies(facts.get("copies", {})) or note,
+        "baselines": describe_baselines(facts.get("references", {})),
+    }
+    for name, line in lines.items():
         if line:
             print(f"{name}: {line}")
     return 0
@@ -98,17 +107,6 @@ def _find_facts(dataset: Dataset) -> tuple[dict[str, Any], str]:
     except RunError as error:  # such as images that are not on this machine
         return {}, f"not computed ({error})"
     return {name: fact for name, fact in facts.items() if fact}, ""
-
-
-def _describe_facts(facts: dict[str, Any], note: str) -> dict[str, str]:
-    """Describes the results of `_find_facts`; empty what there is not."""
-    copies = facts.get("copies", {})
-    return {
-        "determined": notes.describe_limits(copies),
-        "images": notes.describe_order(facts.get("explained", {})),
-        "copies": notes.describe_copies(copies) or note,
-        "baselines": describe_baselines(facts.get("references", {})),
-    }
 
 
 def find_orders(dataset: Dataset) -> dict[str, dict[str, Any]]:

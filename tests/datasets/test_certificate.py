@@ -8,7 +8,7 @@ from pytest import approx
 
 import tfcomp
 from tests.datasets.own_tables import make_data
-from tfcomp.datasets.notes import describe_identifiable, describe_order
+from tfcomp.datasets.notes import describe_identifiable
 from tfcomp.datasets.solvable import (
     certify,
     certify_dataset,
@@ -200,9 +200,6 @@ def test_order_of_training_images():
 
     assert list(orders) == ["1"]
     assert orders["1"] < 0.6
-    assert "no sums" in describe_order(orders)
-    assert "order 2" in describe_order({"1": 0.5, "2": 0.999})
-    assert describe_order({}) == ""
 
 
 def measure(flags: str) -> dict[str, float]:

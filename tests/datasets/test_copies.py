@@ -11,7 +11,7 @@ import tfcomp
 from tests.datasets.own_tables import list_rows, make_data
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
-from tfcomp.datasets.notes import describe_copies, describe_limits
+from tfcomp.datasets.notes import describe_copies
 from tfcomp.datasets.tables import make_table_dataset
 
 PAIRS = np.argwhere(np.ones((2, 2)))
@@ -115,7 +115,7 @@ def test_orthogonal_sprites_do_not_tell_half_turns_apart():
     assert len(dataset.splits.train) == 22
     assert summary["num_repeated"] == 4
     assert summary["aliases"] == {"orientation": ["0 = 180", "90 = 270"]}
-    assert "0 = 180, 90 = 270" in describe_limits(summary)
+    assert "0 = 180, 90 = 270" in describe_copies(summary)
     assert "19 of 2,282" in describe_copies(summary)
 
 

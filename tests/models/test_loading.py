@@ -54,14 +54,6 @@ def test_missing_and_damaged_files(run_copy, name):
     assert not is_finished(run_copy)
 
 
-def test_a_printed_run_is_a_few_lines(run_copy):
-    text = repr(load_run(run_copy))
-
-    assert len(text.splitlines()) <= 4
-    assert "x (12), y (12)" in text
-    assert "weights" in text
-
-
 def test_folders_without_a_run(tmp_path):
     with pytest.raises(RunError, match="exist"):
         read_config(tmp_path / "no")

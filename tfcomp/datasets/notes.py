@@ -116,34 +116,12 @@ def _describe_values(factor: Factor, kind: str) -> str:
 
 def format_factors(dataset: Dataset) -> str:
     """Formats the table of `list_factors`; of many factors, the ends."""
-    rows = list_factors(dataset)
-    names = []
-    for name in rows[0]:
-        if any(row[name] for row in rows):
-            names.append(name)
-    lines = []
-    for row in rows:
-        lines.append([row[name] for name in names])
-    if len(lines) > MAX_ROWS:
-        num_ends = MAX_ROWS // 2
-        first = lines[:num_ends]
-        last = lines[-num_ends:]
-        gap = ["..."] * len(names)
-        lines = [*first, gap, *last]
-    return _align_columns([names, *lines])
+    import pandas as pd  # here: training needs none
 
-
-def _align_columns(lines: list[list[str]]) -> str:
-    """Formats the cells of lines as columns, with a space between."""
-    columns = []
-    for cells in zip(*lines, strict=True):
-        width = max(map(len, cells))
-        columns.append([cell.ljust(width) for cell in cells])
-    texts = []
-    for padded in zip(*columns, strict=True):
-        text = " ".join(padded)
-        texts.append(text.rstrip())
-    return "\n".join(texts)
+    table = pd.DataFrame(list_factors(dataset))
+    is_filled = table.ne("").any()
+    filled = table.loc[:, is_filled]
+    return filled.to_string(index=False, max_rows=MAX_ROWS)
 
 
 def describe_factors(dataset: Dataset) -> str:
@@ -223,19 +201,6 @@ def describe_copies(summary: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def describe_limits(summary: Mapping[str, Any]) -> str:
-    """Describes the limits of a certificate, also where images are equal."""
-    aliases = summary.get("aliases", {})
-    limits = "if what adds up can be read off an image"
-    if not aliases:
-        return limits
-    values = [f"{name} {_list_groups(g)}" for name, g in aliases.items()]
-    return (
-        f"{limits}; training images do not tell {'; '.join(values)} apart "
-        "where all else is equal"
-    )
-
-
 def _list_groups(groups: list[str], most: int = MAX_SHOWN) -> str:
     """Lists the first names or groups of values."""
     listed = groups[:most]
@@ -311,20 +276,6 @@ def describe_noise(numbers: Numbers) -> str:
     if f"{mean:.2g}" == f"{largest:.2g}":
         return text
     return f"{text}, at most {largest:.2g}"
-
-
-def describe_order(explained: Mapping[str, float]) -> str:
-    """Says at which order training images are sums of effects."""
-    if not explained:
-        return ""
-    orders = [order for order, r2 in explained.items() if r2 >= SUM]
-    if orders:
-        verdict = f"sums of effects of order {orders[0]}"
-    else:
-        verdict = f"no sums of effects up to order {list(explained)[-1]}"
-    shares = [f"{r2:.2g} at order {order}" for order, r2 in explained.items()]
-    numbers = f"R2 of training images from the others: {', '.join(shares)}"
-    return f"{verdict} ({numbers})"
 
 
 def format_model_card(
@@ -417,17 +368,14 @@ def _format_scores(dataset: Dataset, metrics: Mapping[str, Any]) -> str:
     names: dict[str, None] = {}
     for values in subsets:
         names |= dict.fromkeys(values)
-    lines = [
-        f"| score | {' | '.join(scores)} |",
-        f"|---|{'---|' * len(scores)}",
-    ]
+    table = [["score", *scores]]
     for name in names:
         cells = [_format_number(values.get(name)) for values in subsets]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        table.append([name, *cells])
 
     reference = dataset.reference_name
-    lines += [
-        "",
+    lines = [
+        format_rows(table),
         f"A `relative_mse` of 1 is no better than {reference}.",
     ]
     r2 = metrics.get("r2", {})

@@ -75,20 +75,6 @@ class LoadedRun:
         """The name of the run."""
         return self.config.run_name
 
-    def __repr__(self) -> str:
-        """Names the run, its model and its data, in three lines."""
-        factors = []
-        for factor in self.dataset.space:
-            factors.append(f"{factor.name} ({factor.size})")
-        place = self.path or "not of a run folder"
-        count = self.model.count_params()
-        return (
-            f"LoadedRun {self.name} ({place})\n"
-            f"model: {self.model.name}, {count:,} weights\n"
-            f"data: {self.dataset.name} of {', '.join(factors)}; held out "
-            f"{self.dataset.region.spec}"
-        )
-
 
 def load_run(path: str | Path) -> LoadedRun:
     """Loads a finished run.
