@@ -15,7 +15,12 @@ from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import grid_maps, splits
 from tfcomp.datasets.copies import Copies, find_copies
-from tfcomp.datasets.factors import MAX_DIRECTIONS, FactorSpace, number_rows
+from tfcomp.datasets.factors import (
+    MAX_DIRECTIONS,
+    FactorSpace,
+    find_rows,
+    number_rows,
+)
 from tfcomp.datasets.regions import Region, parse_region
 from tfcomp.datasets.splits import Points, Splits, choose_rows
 
@@ -327,14 +332,7 @@ class Dataset:
         """
         if self.splits.existing is None:
             return values
-        every = self.splits.all.factors
-        count = len(every)
-        table = np.concatenate([every, self.splits.grid])
-        numbers = number_rows(table)
-        places = numbers[:count]
-        grid_places = numbers[count:]
-        order = np.argsort(places)
-        rows = order[grid_places]
+        rows = find_rows(self.splits.grid, self.splits.all.factors)
         return values[rows]
 
     @cached_property

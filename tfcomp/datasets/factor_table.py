@@ -19,7 +19,6 @@ from numpy import ndarray as Array
 
 from tfcomp.datasets.factors import (
     FactorSpace,
-    find_keys,
     make_keys,
     number_rows,
 )
@@ -320,8 +319,12 @@ class FactorTable:
             Rows, -1 where there is no such point, [n].
         """
         order, keys = self._keys
-        places = find_keys(self._make_keys(factors), keys)
-        return np.where(places < 0, -1, order[places])
+        asked = self._make_keys(factors)
+        last = len(keys) - 1
+        places = np.searchsorted(keys, asked)
+        places = np.minimum(places, last)
+        is_equal = keys[places] == asked
+        return np.where(is_equal, order[places], -1)
 
     def _make_keys(self, factors: Array) -> Array:
         if not self.is_continuous:

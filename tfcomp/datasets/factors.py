@@ -450,6 +450,25 @@ def number_rows(table: Array) -> Array:
     return rows
 
 
+def find_rows(asked: Array, table: Array) -> Array:
+    """Finds rows among the rows of a table; NaN equals NaN.
+
+    Args:
+        asked: Rows, [n, F].
+        table: The rows that are searched, [m, F].
+
+    Returns:
+        Places from 0 to m - 1, of equal rows the last; -1 where a row is
+        absent, [n].
+    """
+    joined = np.concatenate([table, asked])
+    numbers = number_rows(joined)
+    count = len(table)
+    places = np.full(len(joined), -1)
+    places[numbers[:count]] = np.arange(count)
+    return places[numbers[count:]]
+
+
 def make_keys(index: Array) -> Array:
     """Makes a key of each row of integers [n, F], equal for equal rows.
 
@@ -462,23 +481,6 @@ def make_keys(index: Array) -> Array:
     row_type = np.dtype((np.void, num_bytes))
     keys = rows.view(row_type)
     return keys.reshape(count)
-
-
-def find_keys(asked: Array, keys: Array) -> Array:
-    """Finds places of keys among sorted ones.
-
-    Args:
-        asked: Keys of `make_keys`, [n].
-        keys: Sorted keys, [m].
-
-    Returns:
-        Places from 0 to m - 1, -1 where a key is absent, [n].
-    """
-    last = len(keys) - 1
-    places = np.searchsorted(keys, asked)
-    places = np.minimum(places, last)
-    is_equal = keys[places] == asked
-    return np.where(is_equal, places, -1)
 
 
 def make_categories(

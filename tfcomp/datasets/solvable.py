@@ -29,7 +29,12 @@ import numpy as np
 from numpy import ndarray as Array
 
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import FactorSpace, number_rows, number_values
+from tfcomp.datasets.factors import (
+    FactorSpace,
+    find_rows,
+    number_rows,
+    number_values,
+)
 from tfcomp.datasets.splits import choose_rows
 
 MAX_ORDER = 3
@@ -670,15 +675,10 @@ def cover_combinations(dataset: Dataset) -> float:
 
     # Training has held-out combinations with --train_all.
     is_held_out = dataset.region.contains(train)
-    inside = train[is_held_out]
-    table = np.concatenate([points.factors, inside])
-    index = space.to_index(table)
-    numbers = number_rows(index)
-    count = len(points)
-    rows = numbers[:count]
-    inside_rows = numbers[count:]
+    inside = space.to_index(train[is_held_out])
+    places = find_rows(space.to_index(points.factors), inside)
 
-    is_inside = np.isin(rows, inside_rows)
+    is_inside = places >= 0
     is_trained = ~points.is_test
     is_covered = np.where(points.is_ood, is_inside, is_trained)
     return float(is_covered.mean())

@@ -12,7 +12,7 @@ from numpy import ndarray as Array
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets.factors import FactorSpace, number_rows
+from tfcomp.datasets.factors import FactorSpace, find_rows
 from tfcomp.datasets.regions import Region, parse_region
 
 MAX_DRAWS = 1000
@@ -142,14 +142,14 @@ def make_splits(
     held_out = index[is_ood]
     hidden = _find_hidden(space, train_index, held_out)
     if cells is None:
-        is_trained = _occur(index, train_index)
+        places = find_rows(index, train_index)
     else:
         # Several combinations of a table may be nearest to one of the grid.
-        is_trained = _occur(every, train)
+        places = find_rows(every, train)
     points = Points(
         factors=every,
         is_ood=is_ood,
-        is_test=~is_ood & ~is_trained,
+        is_test=~is_ood & (places < 0),
     )
 
     limit = _choose_limit(eval_points, len(points))
@@ -219,14 +219,6 @@ def _find_hidden(
             names = map(factor.describe, values[unseen])
             hidden[factor.name] = list(names)
     return hidden
-
-
-def _occur(table: Array, others: Array) -> Array:
-    """Marks the rows of [n, F] that are among other rows, [n]."""
-    joined = np.concatenate([table, others])
-    numbers = number_rows(joined)
-    count = len(table)
-    return np.isin(numbers[:count], numbers[count:])
 
 
 def _is_grid(space: FactorSpace, table: Array) -> bool:

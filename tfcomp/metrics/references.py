@@ -27,13 +27,7 @@ import scipy
 from numpy import ndarray as Array
 
 from tfcomp.datasets.dataset import MAX_AVERAGED, Dataset
-from tfcomp.datasets.factors import (
-    Factor,
-    FactorSpace,
-    find_keys,
-    make_keys,
-    number_columns,
-)
+from tfcomp.datasets.factors import Factor, FactorSpace, find_rows
 from tfcomp.datasets.solvable import mark_certified
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.metrics.features import single_threaded
@@ -487,11 +481,7 @@ def _all_exist(dataset: Dataset, sets: Sequence[Array]) -> bool:
     if has_size and np.array_equal(existing, space.grid()):
         return True
 
-    points = np.concatenate(sets)
-    rows = number_columns(np.concatenate([existing, points]))
-    keys = make_keys(rows)
-    existing_keys, asked = np.split(keys, [len(existing)])
-    places = find_keys(asked, np.sort(existing_keys))
+    places = find_rows(np.concatenate(sets), existing)
     return bool((places >= 0).all())
 
 
