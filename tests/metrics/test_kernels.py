@@ -1,4 +1,4 @@
-"""Gram matrices, kernels and similarities against loops; planted ones."""
+"""Gram matrices and kernels against loops; planted ones."""
 
 import math
 
@@ -7,8 +7,7 @@ import pytest
 from numpy import ndarray as Array
 from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
-from scipy.spatial import distance, procrustes
-from scipy.stats import sem, spearmanr
+from scipy.spatial import distance
 
 from tests.metrics.planted import hold_out, make_bumps, make_grid, make_noise
 from tfcomp.metrics import kernels
@@ -170,88 +169,3 @@ def test_values_that_are_not_finite_and_no_points_give_none(summarize):
         assert set(summary.values()) == {None}
     rest = kernels.summarize_alignment(gram, SMALL, everywhere[1:])
     assert rest["alignment_factorized"] == approx(1)
-
-
-# Similarity of representations
-
-
-def make_shape(features: Array) -> kernels.Shape:
-    gram = features @ features.T
-    return kernels.make_shape(gram)
-
-
-def compute_hsic(first: Array, second: Array) -> float:
-    """The unbiased estimator, equation 5 of Song et al. (2012)."""
-    n = len(first)
-    is_pair = 1 - np.eye(n)
-    k = first * is_pair
-    m = second * is_pair
-    product = k @ m
-    num_pairs = (n - 1) * (n - 2)
-    sums = k.sum() * m.sum() / num_pairs
-    cross = 2 * product.sum() / (n - 2)
-    total = np.trace(product) + sums - cross
-    return total / (n * (n - 3))
-
-
-def test_values_equal_independent_definitions():
-    x = make_noise(40, 7)
-    noise = make_noise(40, 5, seed=2)
-    signal = x @ make_noise(7, 5, seed=1)
-    y = np.tanh(signal) + 0.3 * noise
-    first = make_shape(x)
-    second = make_shape(y)
-
-    values = kernels.compare_shapes(first, second)
-    summary = kernels.summarize_similarity(first, second)
-
-    k = x @ x.T
-    m = y @ y.T
-    squares = compute_hsic(k, k) * compute_hsic(m, m)
-    wide = np.hstack([y, np.zeros((40, 2))])  # SciPy wants equal sizes
-    *_, disparity = procrustes(x, wide)
-    nuclear = np.sqrt(1 - disparity)
-    distances = distance.pdist(x)
-    other_distances = distance.pdist(y)
-    correlation = spearmanr(distances, other_distances)
-    expected = {
-        "cka": compute_hsic(k, m) / np.sqrt(squares),
-        "procrustes": np.sqrt(2 - 2 * nuclear),
-        "rsa": correlation.statistic,
-    }
-    assert values == approx(expected)
-    for name in expected:
-        assert summary[f"{name}_p"] == 0.05
-
-
-@pytest.mark.parametrize("units", [5, 500])
-def test_random_features_are_not_alike(units):
-    cka = []
-    for features in make_noise(20, 2, 40, units):
-        first, second = map(make_shape, features)
-        values = kernels.compare_shapes(first, second)
-        cka.append(values["cka"])
-    summary = kernels.summarize_similarity(first, second)
-
-    # Within three standard errors; the biased one has .9 of 500 units.
-    error = sem(cka)
-    chance = summary["procrustes_null"]
-    assert abs(np.mean(cka)) < 3 * error < 0.05
-    assert summary["procrustes"] == approx(chance, abs=0.1)
-    assert summary["cka_null"] == approx(0, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    "gram",
-    [
-        np.zeros((8, 8)),
-        np.full((8, 8), np.nan),
-        np.eye(3),
-    ],
-)
-def test_what_has_no_shape_has_no_similarity(gram):
-    shape = kernels.make_shape(gram)
-    features = make_noise(len(gram), 4)
-    other = make_shape(features)
-    summary = kernels.summarize_similarity(shape, other)
-    assert set(summary.values()) == {None}

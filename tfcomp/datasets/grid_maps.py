@@ -36,26 +36,6 @@ class GridMap:
             downward=self.downward,
         )
 
-    def average(self, axis: int) -> "GridMap":
-        """Averages over all other factors.
-
-        Args:
-            axis: The number of the factor that is left. The mask of one of its
-                values is True if any of its points is held out.
-        """
-        axes = list(range(self.values.ndim))
-        axes.remove(axis)
-        others = tuple(axes)
-        mask = self.mask
-        if mask is not None:
-            mask = np.any(mask, axis=others)
-        factor = self.factors[axis]
-        return GridMap(
-            values=self.values.mean(axis=others),
-            factors=(factor,),
-            mask=mask,
-        )
-
 
 def arrange_on_grid(
     space: FactorSpace,

@@ -119,7 +119,7 @@ def format_factors(dataset: Dataset) -> str:
     import pandas as pd  # here: training needs none
 
     table = pd.DataFrame(list_factors(dataset))
-    is_filled = table.ne("").any()
+    is_filled = table.astype(bool).any()
     filled = table.loc[:, is_filled]
     return filled.to_string(index=False, max_rows=MAX_ROWS)
 

@@ -18,26 +18,12 @@ and agreement with a Gram matrix is the centered kernel alignment
 
 which ignores the scale of a kernel and a constant added to it. Cosines of true
 bumps have A = 0.41 and 0.42 with the first two, as deltas have no width.
-
-Stages at the same n points, with inner products K and L of their activations,
-are compared by three numbers, all blind to rotations, shifts and a common
-scale:
-
-    cka          debiased linear CKA: HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L))
-                 with the unbiased HSIC of Song et al. (2012): 0 in the mean
-                 for random features; at most 1
-    procrustes   distance of centered activations X, Y of norm 1 after the best
-                 rotation: sqrt(2 - 2 |X^T Y|_*), |.|_* the sum of singular
-                 values; 0 for equal shapes, at most sqrt(2)
-    rsa          Spearman correlation of the distances between all points
-
-Their null is the same number after the points of one side were permuted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray as Array
@@ -55,10 +41,6 @@ THRESHOLD = 0.5
 # Relative norm below which a centered kernel is the rounding of a constant one.
 FLOOR = 1e-6
 MAX_KERNEL = 2500  # points whose Schmidt values take a second
-# Singular values of every permutation take the third power of this.
-COMPARED_POINTS = 128
-# The fewest for which p can be 0.05.
-NUM_PERMUTATIONS = 19
 # Widths among which the best one is chosen, in grid steps.
 WIDTHS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 
@@ -317,157 +299,6 @@ def _center(matrix: Array) -> Array:
     if norm > floor:
         return matrix / norm
     return np.zeros_like(matrix)
-
-
-class Shape(NamedTuple):
-    """The compared parts of a representation, [n, n] each, of norm 1."""
-
-    gram: Array  # U-centered inner products
-    roots: Array  # centered activations up to a rotation
-    ranks: Array  # centered ranks of distances
-
-
-@single_threaded
-def make_shape(gram: Array) -> Shape:
-    """Prepares a representation for comparisons.
-
-    Args:
-        gram: Inner products of the activations of n points, [n, n].
-
-    Returns:
-        Its parts; NaN for fewer than 4 points, or if no distances differ.
-    """
-    count = len(gram)
-    gram = np.asarray(gram, np.float64)
-    is_finite = np.isfinite(gram).all()
-    if count < 4 or not is_finite:
-        nothing = np.full((count, count), np.nan)
-        return Shape(nothing, nothing, nothing)
-
-    means = gram.mean(axis=0)
-    centered = gram - means - means[:, None]
-    centered = centered + means.mean()
-    values, vectors = np.linalg.eigh(centered)
-    values = np.maximum(values, 0.0)
-    roots = vectors * np.sqrt(values)
-    debiased = _remove_bias(gram)
-    ranks = _rank_distances(centered)
-    return Shape(
-        gram=_scale(debiased),
-        roots=_scale(roots),
-        ranks=_scale(ranks),
-    )
-
-
-def _remove_bias(gram: Array) -> Array:
-    """Centers inner products without bias (Szekely and Rizzo 2014), [n, n]."""
-    count = len(gram)
-    is_pair = ~np.eye(count, dtype=bool)
-    pairs = gram * is_pair
-    sums = pairs.sum(axis=0)
-    means = sums / (count - 2)
-    mean = means.sum() / (count - 1)
-    debiased = pairs - means - means[:, None] + mean
-    return debiased * is_pair
-
-
-def _rank_distances(gram: Array) -> Array:
-    """Ranks the distances of pairs of points, less the mean rank, [n, n]."""
-    from scipy.stats import rankdata
-
-    count = len(gram)
-    is_pair = ~np.eye(count, dtype=bool)
-    lengths = np.diagonal(gram)
-    sums = lengths[:, None] + lengths
-    distances = sums - 2 * gram
-    distances = distances[is_pair]
-    # Rounding must not order equal distances.
-    largest = distances.max() or 1.0
-    unit = distances / largest
-    rounded = np.round(unit, 9)
-    ranks = rankdata(rounded)
-    table = np.zeros_like(gram)
-    table[is_pair] = ranks - ranks.mean()
-    return table
-
-
-def compare_shapes(
-    first: Shape,
-    second: Shape,
-    order: Array | slice = slice(None),
-) -> dict[str, float]:
-    """Computes the three metrics.
-
-    Args:
-        first: One representation of n points.
-        second: Another one of the same points.
-        order: Reorders the points of the second.
-    """
-    second_roots = second.roots[order]
-    product = first.roots.T @ second_roots
-    nuclear = np.nan  # LAPACK may refuse NaN
-    if np.isfinite(product).all():
-        singular_values = np.linalg.svd(product, compute_uv=False)
-        nuclear = singular_values.sum()
-    squared_distance = 2 - 2 * nuclear
-    squared_distance = np.maximum(squared_distance, 0.0)
-
-    second_gram = second.gram[order][:, order]
-    second_ranks = second.ranks[order][:, order]
-    return {
-        "cka": np.vdot(first.gram, second_gram),
-        "procrustes": np.sqrt(squared_distance),
-        "rsa": np.vdot(first.ranks, second_ranks),
-    }
-
-
-@single_threaded
-def summarize_similarity(first: Shape, second: Shape) -> Scores:
-    """Computes the metrics and their null.
-
-    Args:
-        first: One representation of n points.
-        second: Another one of the same points.
-
-    Returns:
-        By metric its value; `<name>_null`, the mean over permutations; and
-        `<name>_p`, the share of permutations, with the identity, that are as
-        similar.
-    """
-    rng = np.random.default_rng(0)
-    count = len(first.gram)
-    nulls = []
-    for _ in range(NUM_PERMUTATIONS):
-        order = rng.permutation(count)
-        permuted = compare_shapes(first, second, order)
-        nulls.append(permuted)
-
-    numbers: Scores = {}
-    values = compare_shapes(first, second)
-    for name, value in values.items():
-        null = np.array([permuted[name] for permuted in nulls])
-        if name == "procrustes":
-            is_worse = null > value
-        else:
-            is_worse = null < value
-
-        share = None
-        if not np.isnan(value):
-            num_similar = 1 + np.sum(~is_worse)
-            num_orders = 1 + len(null)
-            share = float(num_similar / num_orders)
-        numbers[name] = finite_or_none(value)
-        numbers[f"{name}_null"] = finite_or_none(null.mean())
-        numbers[f"{name}_p"] = share
-    return numbers
-
-
-def _scale(values: Array) -> Array:
-    """Scales to norm one; NaN for zeros."""
-    norm = np.linalg.norm(values)
-    if norm > 0:
-        return values / norm
-    return np.full_like(values, np.nan)
 
 
 @computes(

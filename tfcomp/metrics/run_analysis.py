@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import itertools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -30,7 +29,6 @@ from tfcomp.metrics import (
     geometry,
     interaction,
     jacobians,
-    kernels,
     manifolds,
     point_scores,
 )
@@ -393,47 +391,6 @@ class RunAnalysis(OutputAnalysis):
             names = list(numbers[stage])
             numbers[stage] = dict.fromkeys(names)
         return numbers
-
-    @property
-    def compared_points(self) -> Array:
-        """Points at which stages are compared with each other, [n, F]."""
-        return interaction.choose_points(
-            self.splits.grid,
-            count=kernels.COMPARED_POINTS,
-        )
-
-    @cached_property
-    def shapes(self) -> dict[str, kernels.Shape]:
-        """Every stage at `compared_points`, prepared for comparisons."""
-        points = self.compared_points
-        # All points count alike: none is left out of the normalization.
-        is_ood = np.zeros(len(points), bool)
-        stages = self.traced.read_stages(points)
-        shapes = {}
-        for stage, activations in stages:
-            gram = features.compute_gram(activations, is_ood)
-            shapes[stage] = kernels.make_shape(gram)
-        return shapes
-
-    @cached_property
-    def similarities(self) -> list[dict[str, Any]]:
-        """Similarities of every two stages, a row for each pair.
-
-        `stage` is the one that comes first in the data flow.
-        """
-        rows = []
-        pairs = itertools.combinations(self.stages, 2)
-        for first, second in pairs:
-            row: dict[str, Any] = {
-                "stage": first,
-                "other": second,
-            }
-            row |= kernels.summarize_similarity(
-                self.shapes[first],
-                self.shapes[second],
-            )
-            rows.append(row)
-        return rows
 
     @cached_property
     def embeddings(self) -> dict[str, EmbeddingAnalysis]:
