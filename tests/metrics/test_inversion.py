@@ -17,7 +17,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factors import Factor
 from tfcomp.metrics import inversion
-from tfcomp.report import inversion_section
+from tfcomp.report import output_section
 from tfcomp.report.report_build import MAKERS
 
 pytestmark = pytest.mark.usefixtures("untraced")
@@ -118,7 +118,7 @@ def test_rivals_of_a_function():
         "model",
         "truth",
         "nearest training image",
-        inversion_section.READER,
+        output_section.READER,
     }
     for source in ("model", "truth"):
         rows = select(table, source)
@@ -128,7 +128,7 @@ def test_rivals_of_a_function():
     found = nearest["found"]
     assert (found["id"] == 1).all()
     assert found["ood", "all"] == 0
-    reader = select(table, inversion_section.READER)
+    reader = select(table, output_section.READER)
     x = GRID[~IS_OOD, 0]
     assert reader["found"]["id", "x"] == approx(np.mean(x == 0))
     assert reader["near"]["id", "x"] == approx(np.mean(x <= 1))
@@ -365,14 +365,14 @@ def test_a_reader_of_id_images_has_not_seen_the_others():
 
     table = index(result.invert())
 
-    reader = select(table, inversion_section.READER)
+    reader = select(table, output_section.READER)
     assert reader["found"]["id", "x"] > 0.9
     assert reader["found"]["ood", "x"] == 0
 
 
 def test_the_section_and_its_files(monkeypatch, tmp_path):
     reader = Zeros(TABLE)
-    monkeypatch.setattr(inversion_section, "train_id_reader", lambda _: reader)
+    monkeypatch.setattr(output_section, "train_id_reader", lambda _: reader)
     model = make_decoder(habit="blank")
     result = tfcomp.evaluate(model, TABLE, REGION)
 

@@ -116,7 +116,7 @@ def load_split(
     config: RunConfig,
     examples_dir: str | Path,
     split: str,
-    dataset: Dataset | None = None,
+    dataset: Dataset,
 ) -> Examples:
     """Returns a split on disk.
 
@@ -124,7 +124,7 @@ def load_split(
         config: The settings of the run.
         examples_dir: The folder of all examples.
         split: `train` or `ood`.
-        dataset: The dataset of the run, if it is known.
+        dataset: The dataset of the run.
 
     Raises:
         RunError: If there are no such examples, or they are damaged.
@@ -139,7 +139,6 @@ def load_split(
     try:
         check_features(folder)
         table = _read_columns(folder, split)
-        dataset = dataset or make_dataset(config)
         columns = []
         for factor in dataset.space:
             column = table[f"value_{factor.name}"]

@@ -22,8 +22,6 @@ class EmbeddingAnalysis:
     """Numbers of one embedding over its values V."""
 
     matrices: Array  # rendered for all values, [V, rows, columns]
-    spectrum: Array  # singular values, largest first, [V, R]
-    effective_rank: Array  # of each matrix, by its spectrum, [V]
     # `effective_rank`; penalties (equations 10 and 11) averaged over values and
     # modes; for an `AxisEmbedding` the `ratio` of its axes, stronger over
     # weaker (None if given), and the one that is left, 0 for rows.
@@ -48,8 +46,6 @@ def analyze_embedding(layer: ValueEmbedding) -> EmbeddingAnalysis:
     matrices = np.asarray(layer.matrices())
     return EmbeddingAnalysis(
         matrices=matrices,
-        spectrum=spectrum,
-        effective_rank=rank,
         summary=summary,
         profiles=profiles,
     )

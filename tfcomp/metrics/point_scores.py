@@ -79,7 +79,7 @@ def score_points(
     images: Array,
     truth: Array,
     factors: Array,
-    is_ood: Array | None = None,
+    is_ood: Array,
 ) -> Arrays:
     """Scores images at points, [n] by name.
 
@@ -88,7 +88,7 @@ def score_points(
         images: Outputs of a model, [n, H, W, C].
         truth: True images, [n, H, W, C].
         factors: The points, [n, F].
-        is_ood: Which are held out, [n]; None leaves metrics of users out.
+        is_ood: Which are held out, [n].
     """
     positions = None
     if dataset.has_position:
@@ -111,15 +111,13 @@ def score_points(
         scores["floor_mse"] = floor
         scores["blank_mse"] = blank_error
 
-    if is_ood is not None:
-        view = ImageView(
-            images=images,
-            truth=truth,
-            factors=factors,
-            is_ood=is_ood,
-        )
-        scores |= _compute_image_metrics(view)
-    return scores
+    view = ImageView(
+        images=images,
+        truth=truth,
+        factors=factors,
+        is_ood=is_ood,
+    )
+    return scores | _compute_image_metrics(view)
 
 
 def _compute_image_metrics(view: ImageView) -> Arrays:

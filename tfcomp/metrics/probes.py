@@ -56,7 +56,6 @@ PROBES = Chart(
     better="high",
     chart=PROBES,
     is_leading=True,
-    floor=-1.0,
     probe_r2_ood="linear probes, R² in OOD: fitted to ID points and scored at "
     "OOD points",
 )

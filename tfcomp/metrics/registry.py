@@ -95,7 +95,6 @@ class Metric:
     better: Better | None = None
     chart: Chart | None = None  # the figure that compares stages by it
     is_leading: bool = False  # figures of sweeps show it
-    floor: float | None = None  # lower end of the axis in these figures
     of: Of = "run"
     function: Callable[..., Any] | None = None  # None if it is not imported
     is_user: bool = False
@@ -117,7 +116,6 @@ def computes(
     chart: Chart | None = None,
     unit: str = "",
     is_leading: bool = False,
-    floor: float | None = None,
     **texts: str,
 ) -> Callable[[Function], Function]:
     """Declares metrics of a function that returns them by name.
@@ -132,7 +130,6 @@ def computes(
         chart: The figure that compares stages by them.
         unit: Of the numbers, as `px`.
         is_leading: True to show them in figures of sweeps.
-        floor: Lower end of the axis in these figures.
         **texts: By name `<label>: <definition>` of metrics that pages show.
     """
 
@@ -154,7 +151,6 @@ def computes(
                 better=better,
                 chart=chart,
                 is_leading=is_leading,
-                floor=floor,
                 of=of,
                 function=function,
             )

@@ -436,24 +436,18 @@ def score_combinations(
     return r2
 
 
-def summarize_superposition(
-    scores: SuperpositionScores,
-    min_distance: float,
-) -> Scores:
-    """Averages R^2 over OOD points that are not too near to ID.
+def summarize_superposition(scores: SuperpositionScores) -> Scores:
+    """Averages R^2 over OOD points.
 
     Args:
         scores: By `compute_superposition`.
-        min_distance: The least distance from ID in grid steps, as `FAR`.
 
     Returns:
         `blank_fraction`, and `<predictor>_r2` over the points that have one.
     """
-    is_far = scores.distance >= min_distance
-    blank_fraction = mean_or_none(scores.is_blank[is_far])
-    summary = {"blank_fraction": blank_fraction}
+    summary = {"blank_fraction": mean_or_none(scores.is_blank)}
     for name in PREDICTORS:
-        r2 = scores.r2[name][is_far]
+        r2 = scores.r2[name]
         is_finite = np.isfinite(r2)
         summary[f"{name}_r2"] = mean_or_none(r2[is_finite])
     return summary

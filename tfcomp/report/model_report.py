@@ -32,7 +32,7 @@ from tfcomp.models import loading
 from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.models.stages import evaluate_in_batches, make_stage_model
 from tfcomp.report.explorer import Explorer
-from tfcomp.report.inversion_section import invert_run
+from tfcomp.report.output_section import invert_run
 from tfcomp.report.page import (
     TEMPLATES,
     keep_filled,

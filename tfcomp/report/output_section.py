@@ -1,4 +1,4 @@
-"""Sections on outputs: superposition, kernels (3.3), and gaps (figure 9)."""
+"""Sections on outputs: superposition, kernels, gaps, and inversion."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,6 +12,13 @@ from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.metrics import interpolation, kernels, schmidt, superposition
 from tfcomp.metrics.interpolation import Interpolation
+from tfcomp.metrics.inversion import (
+    MODEL,
+    ON_GRID,
+    Inversion,
+    invert_model,
+    list_targets,
+)
 from tfcomp.metrics.registry import mean_or_none
 from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis
 from tfcomp.report.page import (
@@ -24,6 +31,7 @@ from tfcomp.report.page import (
     make_section,
     show_run,
 )
+from tfcomp.representations.readers import Reader, train_id_reader
 
 Grams = dict[str, np.ndarray]
 Gap = tuple[RunAnalysis, Curve, Interpolation]
@@ -41,6 +49,7 @@ UNTRAINED = "before training"
 # called superpositions.
 PARTLY = 0.1
 MAX_IMAGES = 9  # in a gap
+READER = "reader of ID images"
 
 
 def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
@@ -84,7 +93,7 @@ def list_scores(analysis: RunAnalysis) -> list[Row]:
             )
         inputs_r2 = inputs_r2[np.isfinite(inputs_r2)]
 
-        summary = superposition.summarize_superposition(scores, 0.0)
+        summary = superposition.summarize_superposition(scores)
         row: Row = {"run": analysis.name, "OOD outputs": name}
         for predictor in superposition.PREDICTORS:
             row[predictor] = summary[f"{predictor}_r2"]
@@ -365,4 +374,75 @@ def describe_gaps(rows: Sequence[Row]) -> str:
     return (
         f"outputs in the gap are {comparison} linear combinations of the edge "
         f"images than the true images are (R² {output:.2f}; truth {truth:.2f})"
+    )
+
+
+def invert_run(
+    analysis: RunAnalysis,
+    reader: Reader | None = None,
+) -> Inversion:
+    """Inverts a model, and compares it with a network that reads images.
+
+    Args:
+        analysis: Of the model.
+        reader: A reader of ID images; by default one is trained.
+    """
+    dataset = analysis.dataset
+    if reader is None:
+        reader = train_id_reader(dataset)
+    target = list_targets(dataset)
+    index = reader.read(target.images)
+    columns = []
+    for factor, readings in zip(dataset.space, index.T, strict=True):
+        columns.append(factor.values()[readings])
+    answers = {READER: np.stack(columns, axis=1)}
+    return invert_model(analysis, target, answers)
+
+
+def make_inversion(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows which factors of true images a model finds."""
+    rows: list[Row] = []
+    maps = []
+    for analysis in analyses:
+        if not analysis.dataset.is_pixels:
+            continue
+        inversion = invert_run(analysis)
+        for row in inversion.rows:
+            rows.append({"run": analysis.name, **row})
+        if analysis.has_map and analysis.splits.is_complete:
+            maps.append(_map_error(analysis, inversion))
+    table = make_exhibit("table_inversion", rows=rows)
+    finding = describe_runs(rows, _describe_inversion)
+    return make_section("inversion", [table, *maps], finding)
+
+
+def _map_error(analysis: RunAnalysis, inversion: Inversion) -> Exhibit:
+    """Maps the error of the factors that a model finds."""
+    data = analysis.dataset
+    most = max(data.space.shape)
+    errors = {analysis.name: np.minimum(inversion.error, most)}
+    return show_run(
+        analysis,
+        "inversion",
+        pictures.picture_maps(data, errors, label="error (steps)"),
+        list_points(analysis, {"error": errors[analysis.name]}),
+        most=most,
+        planes=pictures.describe_planes(data),
+    )
+
+
+def _describe_inversion(rows: Sequence[Row]) -> str:
+    """Describes the share of held-out images whose factors are found."""
+    subset = rows[-1]["subset"]  # held-out ones come last, if there are any
+    shares = []
+    for row in rows:
+        is_total = row["factor"] == "all" and row["level"] == "any"
+        is_source = row["source"] != ON_GRID
+        if row["subset"] == subset and is_total and is_source:
+            name = row["source"]
+            if name == MODEL:
+                name = "by the model"
+            shares.append(f"{row['found']:.0%} {name}")
+    return f"all factors of {subset.upper()} images are found: " + ", ".join(
+        shares
     )

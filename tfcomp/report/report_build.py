@@ -22,7 +22,6 @@ from tfcomp.figures.projector import write_projections
 from tfcomp.metrics.registry import SUBSET_WORDS, list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.report import (
-    inversion_section,
     output_section,
     score_table,
     stage_section,
@@ -469,7 +468,7 @@ MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
     "gaps": output_section.make_gaps,
     "superposition": output_section.make_superposition,
     "kernels": output_section.make_kernels,
-    "inversion": inversion_section.make_inversion,
+    "inversion": output_section.make_inversion,
     "layers": stage_section.make_layers,
     "interactions": stage_section.make_interactions,
     "tuning": stage_section.make_tuning,

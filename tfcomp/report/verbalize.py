@@ -290,14 +290,12 @@ def _find_excess(metrics: Mapping[str, Any], subset: str) -> float | None:
 
 def list_references(
     scores: Mapping[str, Mapping[str, float]],
-    subset: str = "ood",
     example: str = "image",
 ) -> dict[str, str]:
     """Returns predictors with scores, in words; of ignorant ones the best.
 
     Args:
         scores: Errors of predictors by name and subset.
-        subset: The subset that decides which one is the best.
         example: The word for a row of the data, `image` or `embedding`.
     """
     words = {}
@@ -307,8 +305,8 @@ def list_references(
 
     errors = {}
     for name, row in scores.items():
-        if name.startswith(tuple(IGNORANT)) and subset in row:
-            errors[name] = row[subset]
+        if name.startswith(tuple(IGNORANT)) and "ood" in row:
+            errors[name] = row["ood"]
     if errors:
         best = min(errors, key=errors.__getitem__)
         for start, text in IGNORANT.items():
