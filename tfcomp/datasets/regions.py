@@ -99,7 +99,7 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
     parts = split_parts(spec, "&")
     if len(parts) > 1:
         tests = [_parse(part, space) for part in parts]
-        return _hold_all(tests)
+        return _join(tests, np.all)
 
     is_factor = "not" in space.names  # as with the names of other kinds
     if spec.startswith("not:") and not is_factor:
@@ -109,7 +109,7 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
 
     parts = split_parts(spec, "|")
     tests = [_parse_kind(part, space) for part in parts]
-    return _hold_any(tests)
+    return _join(tests, np.any)
 
 
 def _complement(inner: Predicate) -> Predicate:
@@ -121,18 +121,15 @@ def _complement(inner: Predicate) -> Predicate:
     return contains
 
 
-def _hold_all(tests: Sequence[Predicate]) -> Predicate:
+def _join(
+    tests: Sequence[Predicate],
+    reduce: Callable[..., Array],
+) -> Predicate:
+    """Joins tests by `np.all` or `np.any`."""
+
     def contains(values: Array) -> Array:
         results = [test(values) for test in tests]
-        return np.all(results, axis=0)
-
-    return contains
-
-
-def _hold_any(tests: Sequence[Predicate]) -> Predicate:
-    def contains(values: Array) -> Array:
-        results = [test(values) for test in tests]
-        return np.any(results, axis=0)
+        return reduce(results, axis=0)
 
     return contains
 
@@ -192,7 +189,7 @@ def make_square(
         ValueError: If it is no interval of these factors.
     """
     tests = _test_ordered(arguments, space)
-    return _hold_all(tests)
+    return _join(tests, np.all)
 
 
 @REGIONS.register("cross")
@@ -210,7 +207,7 @@ def make_cross(
         ValueError: If it is no interval of these factors.
     """
     tests = _test_ordered(arguments, space)
-    return _hold_any(tests)
+    return _join(tests, np.any)
 
 
 @REGIONS.register("corner")
@@ -306,7 +303,7 @@ def make_box(
         column = space.names.index(name)
         test = _test_interval(column, interval, space)
         tests.append(test)
-    return _hold_all(tests)
+    return _join(tests, np.all)
 
 
 @REGIONS.register("random")

@@ -48,9 +48,7 @@ def render_gaussians(
     Returns:
         Images, float32 [n, N, N, 1].
     """
-    profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
-    across = profiles[:, 0]
-    along = profiles[:, 1]
+    across, along = _compute_profiles(factors, grid_size, sigma)
     images = tf.einsum("nj,ni->nij", across, along)
     return _apply_polarity(images, polarity)
 
@@ -72,9 +70,7 @@ def render_plus(
     Returns:
         Images, float32 [n, N, N, 1].
     """
-    profiles = _compute_profiles(factors, grid_size, sigma)  # [n, 2, N]
-    across = profiles[:, 0]
-    along = profiles[:, 1]
+    across, along = _compute_profiles(factors, grid_size, sigma)
     vertical = across[:, tf.newaxis]  # [n, 1, N]
     horizontal = along[..., tf.newaxis]  # [n, N, 1]
     images = vertical + horizontal
@@ -85,8 +81,8 @@ def _compute_profiles(
     factors: tf.Tensor,
     grid_size: int,
     sigma: float,
-) -> tf.Tensor:
-    """Returns Gaussians in float64, [n, F, N]; ones where absent."""
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns Gaussians along x and along y, [n, N]; ones where absent."""
     centers = tf.cast(factors, tf.float64)
     centers = centers[..., tf.newaxis]  # [n, F, 1]
     pixels = tf.range(grid_size, dtype=tf.float64)
@@ -97,7 +93,8 @@ def _compute_profiles(
     absent = tf.math.is_nan(profiles)
     ones = tf.ones_like(profiles)
     profiles = tf.where(absent, ones, profiles)
-    return tf.cast(profiles, tf.float32)
+    profiles = tf.cast(profiles, tf.float32)
+    return profiles[:, 0], profiles[:, 1]
 
 
 def _apply_polarity(

@@ -117,6 +117,20 @@ def check_parts(config: RunConfig) -> None:
     ENCODINGS.get(config.model.encoding)
 
 
+def is_shipped(config: RunConfig) -> bool:
+    """Checks whether dataset, decoder and encoding of a run are tfcomp's."""
+    entries = [
+        DATASETS.get(config.data.dataset),
+        MODELS.get(config.model.model),
+        ENCODINGS.get(config.model.encoding),
+    ]
+    for entry in entries:
+        function = getattr(entry.target, "func", entry.target)
+        if not function.__module__.startswith("tfcomp."):
+            return False
+    return True
+
+
 def describe_unused(config: RunConfig, names: Collection[str]) -> str:
     """Describes flags that change nothing, since other parts read them.
 
@@ -129,21 +143,14 @@ def describe_unused(config: RunConfig, names: Collection[str]) -> str:
     Returns:
         A note; empty if all are used.
     """
-    parts = {
-        config.model.model: MODELS,
-        config.model.encoding: ENCODINGS,
-        config.data.dataset: DATASETS,
-    }
-    for part, registry in parts.items():
-        module = registry.get(part).target.__module__
-        if not module.startswith(("tfcomp.", "functools")):
-            return ""
-
+    if not is_shipped(config):
+        return ""
+    parts = [config.model.model, config.model.encoding, config.data.dataset]
     values = config.to_flags()
     unused = []
     for field in all_fields():
         users = field.metadata["used_by"]
-        is_read = not parts.keys().isdisjoint(users)
+        is_read = not set(parts).isdisjoint(users)
         is_used = is_read or not users
         if field.name in names and not is_used:
             unused.append(f"--{field.name}={values[field.name]}")

@@ -29,6 +29,7 @@ from tfcomp.datasets.solvable import measure_coverage
 from tfcomp.metrics.point_scores import try_metrics
 from tfcomp.metrics.registry import USER_METRICS, describe_user_metrics
 from tfcomp.models.loading import hash_weights
+from tfcomp.models.registry import is_shipped
 from tfcomp.storage import files, run_folder
 from tfcomp.storage.run_folder import (
     HISTORY_FILE,
@@ -69,7 +70,7 @@ def train_and_evaluate(
     if config.data.examples_dir:
         dataset = attach_examples(config, dataset)
     try_metrics(dataset)
-    if not prepared_models.is_shipped(config):
+    if not is_shipped(config):
         prepared_models.check_saving(config, dataset)
 
     environment = describe_environment()

@@ -29,10 +29,10 @@ from tfcomp.config.process import (
     quiet_startup,
 )
 from tfcomp.config.run_config import RunConfig, TrainingConfig
-from tfcomp.datasets import DATASETS, Dataset
+from tfcomp.datasets import Dataset
 from tfcomp.metrics.output_analysis import TracedModel
-from tfcomp.models import ENCODINGS, MODELS
 from tfcomp.models.forced_rendering import use_products
+from tfcomp.models.registry import MODELS, is_shipped
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
 from tfcomp.training.callbacks import clip_total_gradient, make_rate
@@ -428,19 +428,6 @@ def _make_models(
 def list_traced() -> list[TracedModel]:
     """Returns the traced model of the previous run, if kept."""
     return [models.traced for models in _kept.values()]
-
-
-def is_shipped(config: RunConfig) -> bool:
-    """Checks whether dataset, decoder and encoding of a run are tfcomp's."""
-    flags = config.to_flags()
-    for table in (DATASETS, MODELS, ENCODINGS):
-        name = str(flags[table.flag])
-        target = table.get(name).target
-        function = getattr(target, "func", target)
-        module = function.__module__
-        if not module.startswith("tfcomp."):
-            return False
-    return True
 
 
 def check_saving(config: RunConfig, dataset: Dataset) -> None:

@@ -16,7 +16,6 @@ Poses have many poor optima: initial ones are measured (`first_poses`), and
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,6 +109,7 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
         An `ActingModel` with the stages `stage_0` and `image`.
     """
     from tfcomp.contrib.acting.acting_model import ActingModel
+    from tfcomp.training.prepared_models import count_steps
 
     model = config.model
     space = dataset.space
@@ -151,7 +151,7 @@ def build_acting(config: RunConfig, dataset: Dataset) -> keras.Model:
 
     acting = ActingModel(factors, image)
     acting.plan(
-        steps=_count_steps(config, dataset),
+        steps=config.training.epochs * count_steps(config.training, dataset),
         shrink=model.shrink,
         price=model.channel_price,
     )
@@ -214,15 +214,6 @@ def _make_draw(
         dtype="float32",
         name="image",
     )
-
-
-def _count_steps(config: RunConfig, dataset: Dataset) -> int:
-    """Counts the steps of a training."""
-    training = config.training
-    num_train = len(dataset.splits.train)
-    batches = math.ceil(num_train / training.batch_size)
-    steps_per_epoch = training.steps_per_epoch or batches
-    return training.epochs * steps_per_epoch
 
 
 def _describe(factor: Factor) -> list:
