@@ -8,7 +8,6 @@ docs/tutorials/donut.md shows all of them.
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tfcomp.config.errors import describe_plugin_error, is_exhausted
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, solvable
-from tfcomp.datasets.grid_maps import list_curves
 from tfcomp.datasets.views import subsample_levels
 from tfcomp.figures import image_files, pictures
 from tfcomp.figures.curve_plots import title_stage
@@ -443,18 +441,6 @@ class RunSummaries:
         self._config = config
         self._dataset = dataset
 
-    @cached_property
-    def _has_maps(self) -> bool:
-        """True if scores can be shown as maps over two factors."""
-        return self._dataset.splits.is_complete and bool(self._dataset.planes)
-
-    @cached_property
-    def _has_curves(self) -> bool:
-        """True if errors can be shown as a curve over one factor."""
-        if not self._dataset.splits.is_complete:
-            return False
-        return bool(list_curves(self._dataset.space))
-
     def write_settings(self) -> None:
         """Writes the settings of the run for TensorBoard's page HParams.
 
@@ -573,9 +559,9 @@ class RunSummaries:
             subsets.append("ood")
 
         with self._plot_cards("the answer"):
-            self._plot_answer(evaluation, subsets)
+            self._plot_answer(analysis, subsets)
         with self._plot_cards("the stages"):
-            self._plot_volumes(analysis.layers.log_volume)
+            self._plot_volumes(analysis)
         with self._plot_cards("the embeddings"):
             self._plot_embeddings(analysis.embeddings)
         with go_on_without_pictures("samples"), use_own_style():
@@ -601,12 +587,13 @@ class RunSummaries:
 
     def _plot_answer(
         self,
-        evaluation: Evaluation,
+        analysis: RunAnalysis,
         subsets: Sequence[str],
     ) -> None:
         """Draws the errors as a map and a curve, and images of each subset."""
         dataset = self._dataset
-        if self._has_maps:
+        evaluation = analysis.evaluation
+        if analysis.has_map and dataset.splits.is_complete:
             landscape = pictures.picture_landscape(
                 dataset,
                 evaluation,
@@ -614,7 +601,7 @@ class RunSummaries:
                 label=ERROR,
             )
             write_figure("answer/map", landscape)
-        if self._has_curves:
+        if analysis.curves:
             curve = pictures.picture_error_curve(dataset, evaluation)
             write_figure("answer/curve", curve)
         for subset in subsets:
@@ -628,11 +615,11 @@ class RunSummaries:
             )
             write_figure(f"answer/samples_{subset}", samples)
 
-    def _plot_volumes(self, log_volume: Mapping[str, np.ndarray]) -> None:
-        """Draws log-volumes [n] by stage as maps, if the data have maps."""
-        if not self._has_maps:
+    def _plot_volumes(self, analysis: RunAnalysis) -> None:
+        """Draws log-volumes by stage as maps, if the data have maps."""
+        if not analysis.has_map or not self._dataset.splits.is_complete:
             return
-        for stage, values in log_volume.items():
+        for stage, values in analysis.log_volume.items():
             named = {f"log-volume, {title_stage(stage)}": values}
             figure = pictures.picture_volumes(self._dataset, named)
             write_figure(f"stage_log_volume_map/{stage}", figure)
