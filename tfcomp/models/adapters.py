@@ -243,8 +243,12 @@ class _Outside(keras.layers.Layer):
         if self._inputs != "classes":
             shifted = factors - self._low
             return shifted * self._scale
-        to_index = self._space.to_index
-        index = tf.numpy_function(to_index, [factors], tf.int64)
+
+        index = tf.numpy_function(
+            self._space.to_index,
+            inp=[factors],
+            Tout=tf.int64,
+        )
         index = tf.cast(index, tf.float32)
         return tf.ensure_shape(index, factors.shape)
 

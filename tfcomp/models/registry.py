@@ -68,7 +68,11 @@ _ENCODING_CLASSES = {
 }
 
 
-def _make_code(name: str, config: RunConfig, space: FactorSpace) -> keras.Layer:
+def _make_code(
+    name: str,
+    config: RunConfig,
+    space: FactorSpace,
+) -> keras.Layer:
     from tfcomp.models import encodings
 
     encoding_class = getattr(encodings, name)
@@ -145,13 +149,17 @@ def describe_unused(config: RunConfig, names: Collection[str]) -> str:
     """
     if not is_shipped(config):
         return ""
-    parts = [config.model.model, config.model.encoding, config.data.dataset]
+    parts = [
+        config.model.model,
+        config.model.encoding,
+        config.data.dataset,
+    ]
     values = config.to_flags()
     unused = []
     for field in all_fields():
         users = field.metadata["used_by"]
-        is_read = not set(parts).isdisjoint(users)
-        is_used = is_read or not users
+        readers = set(parts).intersection(users)
+        is_used = readers or not users
         if field.name in names and not is_used:
             unused.append(f"--{field.name}={values[field.name]}")
     if not unused:

@@ -59,7 +59,8 @@ class Explorer:
 
     def __init__(self, analyses: Sequence[RunAnalysis]) -> None:
         analyses = rename_runs(analyses)
-        names = ", ".join(analysis.name for analysis in analyses)
+        listed = [analysis.name for analysis in analyses]
+        names = ", ".join(listed)
         self.html = render_template(
             TEMPLATES / "explorer_page.html",
             title=f"Explorer of {names}",
@@ -344,7 +345,10 @@ def _describe_geometry(analysis: RunAnalysis, stage: str) -> Data:
     Lengths are relative to `longest`.
     """
     space = analysis.dataset.space
-    steps = np.array([space.factors[i].step for i in space.directions])
+    step_list = []
+    for column in space.directions:
+        step_list.append(space.factors[column].step)
+    steps = np.array(step_list)
     metrics = np.nan_to_num(analysis.metrics[stage])
     metrics = metrics * np.outer(steps, steps)  # [n, F, F], per grid step
     squares = np.diagonal(metrics, axis1=1, axis2=2)

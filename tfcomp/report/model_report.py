@@ -640,7 +640,8 @@ def _summarize_scores(tables: Sequence[pd.DataFrame]) -> tuple[Scores, Scores]:
         aligned.append(scores.astype(float))
     # NaN where any evaluation has no score.
     numbers = np.stack(aligned)  # [samples, scores, subsets]
-    means = pd.DataFrame(numbers.mean(axis=0), first.index, first.columns)
+    mean = numbers.mean(axis=0)
+    means = pd.DataFrame(mean, first.index, first.columns)
     spread = numbers.std(axis=0, ddof=1)
     deviations = pd.DataFrame(spread, first.index, first.columns)
     return _to_scores(means), _to_scores(deviations)

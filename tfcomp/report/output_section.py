@@ -113,8 +113,9 @@ def describe_superposition(rows: Sequence[Row]) -> str:
         return "no held-out output is bright enough to be scored"
 
     numbers = "; ".join(f"{name} {score:.2f}" for name, score in r2.items())
+    gain = r2["model"] - r2[TRUTH]
     way = max(1 - r2[TRUTH], 1e-9)
-    share = (r2["model"] - r2[TRUTH]) / way
+    share = gain / way
     if share < PARTLY:
         return (
             "held-out outputs are no more superpositions than the true images "
@@ -306,7 +307,9 @@ def make_images(
 
     num_rows = len(scores.rows)
     count = min(MAX_IMAGES, num_rows)
-    spread = np.linspace(0, num_rows - 1, count).round().astype(int)
+    last = num_rows - 1
+    spread = np.linspace(0, last, count)
+    spread = spread.round().astype(int)
     before = scores.edges[0][0]
     after = scores.edges[-1][1]
     places = np.array([before, *scores.rows[spread], after])  # on the curve

@@ -160,9 +160,11 @@ def evaluate_encoder(
         """Returns mean layers of combinations; NaN where images are missing."""
         rows = table.find_points(factors)
         is_absent = rows[:, None] < 0
+        counts = table.counts[rows]
+        arrays = read(table.points[rows])
         means = {}
-        for key, values in read(table.points[rows]).items():
-            mean = _average(values, table.counts[rows])
+        for key, values in arrays.items():
+            mean = _average(values, counts)
             means[key] = np.where(is_absent, np.nan, mean)
         return means
 
@@ -282,6 +284,11 @@ def _report(
     last = list(layers)[-1]
     units = layers[last].shape[1]
     space = table.space
+
+    def render(factors: Any) -> np.ndarray:
+        vectors = look_up(np.asarray(factors))
+        return vectors[last].reshape(-1, 1, units, 1)
+
     dataset = build_dataset(
         config,
         space,
@@ -289,7 +296,7 @@ def _report(
         cells=table.points,
         kind=VectorDataset,
         pictures=pictures,
-        render=lambda f: look_up(np.asarray(f))[last].reshape(-1, 1, units, 1),
+        render=render,
         image_shape=(1, units, 1),
         has_background=False,
         has_position=False,

@@ -236,7 +236,8 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
         plane = components.features[:, :2]
         # A code of one unit has a line, at 0.
         missing = 2 - plane.shape[1]
-        points[stage] = np.pad(plane, ((0, 0), (0, missing)))
+        margins = [(0, 0), (0, missing)]
+        points[stage] = np.pad(plane, margins)
 
     figure = draw_manifolds(
         points,

@@ -245,8 +245,13 @@ def _label_runs(runs: DataFrame, by: str) -> Series:
             raise ConfigError("by", rule, flag)
     rows: list[Any] = runs.to_dict("records")
     if not flags:
-        names = [name for name in map(str, runs) if name not in NO_FLAGS]
-        settings = [{name: row[name] for name in names} for row in rows]
+        names = []
+        for name in map(str, runs):
+            if name not in NO_FLAGS:
+                names.append(name)
+        settings = []
+        for row in rows:
+            settings.append({name: row[name] for name in names})
         flags = choose_flags(settings)
     labels = [make_label(row, flags) for row in rows]
     return pd.Series(labels, index=runs.index)

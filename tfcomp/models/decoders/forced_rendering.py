@@ -28,7 +28,8 @@ _AXES_BY_CHOICE: Axes = {
 def _check_low_rank(config: RunConfig, dataset: Dataset) -> None:
     rows, columns, _ = dataset.image_shape
     model = config.model
-    if model.rank > min(rows, columns):
+    shorter = min(rows, columns)
+    if model.rank > shorter:
         size = f"the smaller side of {rows} x {columns} pixels"
         if dataset.size_flag == "grid_size":
             size = f"--grid_size={rows}"
