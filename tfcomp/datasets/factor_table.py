@@ -181,8 +181,8 @@ class FactorTable:
             columns_of_values.append(column.values)
             if column.origin:
                 self._origins[column.factor.name] = column.origin
-        self.is_continuous = any(column.is_continuous for column in varied)
         self.space = FactorSpace(tuple(factors))
+        self.is_continuous = any(factor.continuous for factor in factors)
 
         values = np.stack(columns_of_values, axis=1)
         values = values.astype(np.float32)
@@ -206,7 +206,7 @@ class FactorTable:
         for column in varied:
             count = len(column.index)
             num_levels = len(np.unique(column.index))
-            if num_levels == count and not column.is_continuous:
+            if num_levels == count and not column.factor.continuous:
                 name = column.factor.name
                 rule = "must be the same in some rows to be a factor"
                 raise TableError(

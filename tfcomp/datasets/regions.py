@@ -225,8 +225,18 @@ def make_corner(
         ValueError: If it is no number, or outside of a factor.
     """
     _number(arguments)
-    tests = _test_ordered(f"{arguments}-", space)
-    return _join(tests, np.all)
+    columns = _ordered(space)
+    bounds = []
+    for column in columns:
+        factor = space.factors[column]
+        bound = _read_value(arguments, factor)
+        bounds.append(bound)
+
+    def contains(values: Array) -> Array:
+        is_above = values[:, columns] >= bounds
+        return np.all(is_above, axis=1)
+
+    return contains
 
 
 @REGIONS.register("diagonal")

@@ -96,6 +96,11 @@ class Splits:
         return ~self.points.is_ood
 
     @property
+    def subsets(self) -> dict[str, Array]:
+        """Masks of ID and of OOD points of the grid, [n] each."""
+        return {"id": self.is_id, "ood": self.is_ood}
+
+    @property
     def all(self) -> Points:
         """All existing combinations."""
         return self.existing or self.points

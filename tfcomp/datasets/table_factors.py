@@ -66,14 +66,12 @@ class FactorColumn:
         index: Its level in each image, int [n]; of a continuous factor the
             nearest one.
         values: Its value in each image, [n].
-        is_continuous: True if values lie between levels.
         origin: What was subtracted from the values that a user gave.
     """
 
     factor: Factor
     index: Array
     values: Array
-    is_continuous: bool = False
     origin: float = 0.0
 
 
@@ -322,7 +320,6 @@ def _make_continuous(description: Description, size: str) -> FactorColumn:
         factor,
         index,
         values,
-        is_continuous=True,
         origin=origin,
     )
 

@@ -275,10 +275,7 @@ class OutputAnalysis:
     @property
     def subsets(self) -> Arrays:
         """Masks of ID and of OOD grid points, [n] each."""
-        return {
-            "id": self.splits.is_id,
-            "ood": self.splits.is_ood,
-        }
+        return self.splits.subsets
 
     @cached_property
     def index(self) -> Array:

@@ -284,10 +284,7 @@ def list_levels(dataset: Dataset) -> Iterator[tuple[str, str, Array]]:
         The subset, `id` or `ood`; the level, `any` or the number of factors in
         which points differ from the nearest ID point; and a mask of the grid.
     """
-    subsets = {
-        "id": dataset.splits.is_id,
-        "ood": dataset.splits.is_ood,
-    }
+    subsets = dataset.splits.subsets
     for subset, mask in subsets.items():
         if mask.any():
             yield subset, "any", mask
@@ -408,10 +405,7 @@ def _list_subsets(dataset: Dataset) -> Arrays:
     """Lists masks of ID and OOD points, and of new ones if some are copies."""
     splits = dataset.splits
     is_copy = dataset.copies.is_copy
-    subsets = {
-        "id": splits.is_id,
-        "ood": splits.is_ood,
-    }
+    subsets = splits.subsets
     if is_copy.any():
         is_old = dataset.select_points(is_copy)
         subsets["ood_new"] = splits.is_ood & ~is_old
@@ -597,10 +591,7 @@ def score_certified(
         certificate: Says which combinations training images determine; None
             leaves the two parts of OOD out.
     """
-    subsets = {
-        "id": dataset.splits.is_id,
-        "ood": dataset.splits.is_ood,
-    }
+    subsets = dataset.splits.subsets
     if certificate is not None:
         marks = mark_certified(dataset, certificate)
         subsets["certified"] = marks == 1

@@ -492,12 +492,16 @@ class RunAnalysis(OutputAnalysis):
 
         def select(values: Array) -> tuple[Array, Array]:
             variance = values.var(axis=0)
-            units = list(select_units(values, variance, SHOWN_UNITS))
+            most_variable = select_units(values, variance, SHOWN_UNITS)
+            distinct = dict.fromkeys(most_variable)
             for levels in self.index.T:
                 effects = measure_effects(values, levels)
-                units += list(select_units(values, effects, UNITS_PER_FACTOR))
-            distinct = np.array(list(dict.fromkeys(units)), int)
-            return distinct, values[:, distinct].T
+                followers = select_units(values, effects, UNITS_PER_FACTOR)
+                distinct |= dict.fromkeys(followers)
+
+            units = np.array(list(distinct), int)
+            activations = values[:, units]
+            return units, activations.T
 
         return self._reduce_stages(select)
 
