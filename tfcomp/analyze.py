@@ -5,7 +5,7 @@
 writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
 Several runs are compared side by side.
 
-    tfcomp analyze tensorboard_logs/donut --sections=layers,inversion
+    tfcomp analyze tensorboard_logs/donut --sections=layers,umap
 
 With --measure it adds metrics beyond the scores (superposition, kernels,
 volumes, tuning, interpolation) to the metrics.json of every run in place of a
@@ -23,6 +23,7 @@ from tfcomp.config.process import exit_on_user_error, start_tensorflow
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import Command
 from tfcomp.config.settings import split_names, split_paths
+from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.metrics.registry import is_measured
 from tfcomp.report.verbalize import is_trial, name_runs, to_file_name
 from tfcomp.storage.files import check_folder, make_folder
@@ -35,7 +36,7 @@ FLAGS = {
     "sections": (
         "",
         "Sections, separated by commas; list shows them. Default: all but "
-        "inversion, which takes half a minute.",
+        "inversion and umap, which take half a minute each.",
     ),
     "measure": (False, "Add metrics to metrics.json, and write no report."),
     **PLUGIN_FLAG,
@@ -79,6 +80,8 @@ def analyze_runs(settings: dict[str, Any]) -> int:
     make_folder(folder)  # a run that is refused leaves nothing behind
     build_report(runs, folder, sections)
     print(f"report  {folder / 'report.html'}")
+    if "umap" in sections and not has_umap():
+        print(UMAP_HINT)
     return 0
 
 

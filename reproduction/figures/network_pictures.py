@@ -215,7 +215,10 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         output_section.make_images(*gap)
         for gap in output_section.list_scored_gaps([analysis])
     ],
-    "manifold": lambda analysis: [stage_section.make_pca(analysis)],
+    "manifold": lambda analysis: [
+        stage_section.make_pca(analysis),
+        *stage_section.try_umap(analysis),
+    ],
 }
 DRAWERS: dict[str, Callable[..., Drawn]] = {
     "each": draw_each,

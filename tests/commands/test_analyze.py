@@ -90,7 +90,7 @@ def test_sections_are_listed(capsys: pytest.CaptureFixture):
 
     lines = capsys.readouterr().out.splitlines()
     names = {line.split()[0] for line in lines}
-    assert names > {"explorer", "layers", "inversion", "runs"}
+    assert names > {"explorer", "layers", "umap", "runs"}
 
 
 def test_numbers_behind_the_landscape(report: Path, run: LoadedRun):

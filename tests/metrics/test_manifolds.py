@@ -1,11 +1,14 @@
-"""Manifolds: planted components, curves with and without a jump."""
+"""Manifolds: planted components, curves with and without a jump, UMAP."""
+
+import os
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from pytest import approx
 from scipy.spatial.distance import cosine, pdist
 from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
 
 from tests.metrics.planted import make_noise
 from tfcomp.metrics import manifolds
@@ -128,10 +131,82 @@ def test_there_is_no_ratio(activations, is_gap):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("units", [3, 100])
-def test_dead_stage_has_no_components(units):
+def test_dead_stage_has_no_components_and_is_not_embedded(units):
     constant = np.full((20, units), 0.3, np.float32)
 
     dead = compute_pca(constant)
+    embedded = manifolds.compute_umaps({"dead": dead})["dead"]
 
     assert not dead.features.any()
     assert not dead.explained.any()
+    assert embedded.shape == (20, 2)
+    assert np.isnan(embedded).all()
+
+
+def test_umap_takes_five_points():
+    few = compute_pca(np.eye(4))
+    with pytest.raises(ValueError, match="5 points"):
+        manifolds.compute_umaps({"few": few})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.slow
+@pytest.mark.parametrize("without_compiler", ["1", ""])
+def test_umap_keeps_neighbors_and_is_reproducible(
+    without_compiler, monkeypatch
+):
+    """Its compiler takes half a minute, its Python code some seconds."""
+    if not manifolds.has_umap():
+        pytest.skip("umap-learn is not installed")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", without_compiler)
+    points = embed(CIRCLE[::6], 40)
+    pca = compute_pca(points)
+    stages = dict.fromkeys(["one", "other"], pca)
+    maps = manifolds.compute_umaps(stages)
+    first, again = maps.values()
+
+    assert first.shape == (12, 2)
+    assert trustworthiness(points, first, n_neighbors=4) > 0.95
+    assert_array_equal(again, first)
+
+
+FAKE = """
+import os, sys
+
+class UMAP:
+    def __init__(self, **_):
+        pass
+    def fit_transform(self, features):
+        print("a library says something")
+        assert sys.modules["tensorflow"] is None
+        if features[0, 0] == 7:
+            print("LLVM ERROR: inconsistency", file=sys.stderr, flush=True)
+            os.abort()
+        return features[:, :2] + os.getpid()
+"""
+
+
+@pytest.mark.parametrize(
+    "source, first, error",
+    [
+        (FAKE, 0, None),
+        (FAKE, 7, "LLVM ERROR: inconsistency"),
+        ("raise ImportError('no UMAP here')", 0, "no UMAP here"),
+    ],
+)
+def test_one_process_serves_all_and_ends_with_one_line(
+    source, first, error, tmp_path, monkeypatch
+):
+    (tmp_path / "umap.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    points = np.full((5, 4), first, np.float32)
+    if error:
+        with pytest.raises(OSError, match=error):
+            manifolds.embed_elsewhere([points])
+        return
+
+    maps = manifolds.embed_elsewhere([points, points + 1])
+
+    assert_array_equal(maps[1], maps[0] + 1)
+    number_of_process = maps[0].min()
+    assert number_of_process not in (0, os.getpid())

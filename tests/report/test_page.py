@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import tfcomp
 from tfcomp.figures.curve_plots import draw_curves
 from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp.report import stage_section
 from tfcomp.report.page import (
     SECTIONS,
     Answer,
@@ -306,7 +308,40 @@ def test_mistakes_of_registration():
 
 def test_every_section_has_a_maker():
     assert [*MAKERS] == [name for name in SECTIONS if name != "explorer"]
-    assert "inversion" not in choose_sections([])
-    assert choose_sections(["layers", "errors"]) == ["errors", "layers"]
-    assert choose_sections("layers,inversion") == ["inversion", "layers"]
+    assert "umap" not in choose_sections([])
+    assert choose_sections(["umap", "layers"]) == ["layers", "umap"]
+    assert choose_sections("umap,layers") == ["layers", "umap"]
     assert choose_sections("layers") == ["layers"]
+
+
+@pytest.fixture
+def donut() -> SimpleNamespace:
+    analysis = SimpleNamespace(
+        name="donut",
+        components={},
+    )
+    analysis.for_pairs = analysis
+    return analysis
+
+
+def test_without_umap_one_line_says_so(donut, monkeypatch):
+    monkeypatch.setattr(stage_section, "has_umap", lambda: False)
+
+    section = stage_section.make_umap([donut])
+
+    assert not section.exhibits
+    assert "pip install 'tfcomp[umap]'" in section.finding
+
+
+def test_umap_that_fails_is_left_out(donut, monkeypatch, capsys):
+    def fail(_: object):
+        raise OSError("LLVM ERROR")
+
+    monkeypatch.setattr(stage_section, "has_umap", lambda: True)
+    monkeypatch.setattr(stage_section, "compute_umaps", fail)
+
+    assert stage_section.try_umap(donut) == []
+
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "donut" in line
+    assert "LLVM ERROR" in line

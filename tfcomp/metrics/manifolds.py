@@ -1,4 +1,4 @@
-"""Manifolds of stage activations: PCA, and smoothness across a gap.
+"""Manifolds of stage activations: PCA, UMAP, and smoothness across a gap.
 
 Figure 9b and appendix F.2 of the paper. A curve h(f_0), h(f_1), ... over one
 ordered factor is measured in the space of the activations, since an embedding
@@ -10,12 +10,23 @@ may hide or invent a jump:
 
 Steps at held-out points are compared with the others by ratios of medians (is
 the gap crossed faster?) and of maxima (is there one jump?).
+
+UMAP's copy of LLVM can crash a process in which TensorFlow has loaded another
+one. So `python -m tfcomp.metrics.manifolds` is a process that replaces the
+arrays [n, k] in an `.npz` file by their embeddings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +34,7 @@ from numpy import ndarray as Array
 
 from tfcomp.metrics.features import single_threaded
 from tfcomp.metrics.registry import (
+    Arrays,
     Rows,
     Scores,
     average,
@@ -34,6 +46,9 @@ from tfcomp.statistics.limits import POSITIVE
 if TYPE_CHECKING:
     from tfcomp.metrics.run_analysis import RunAnalysis
 
+UMAP_HINT = "UMAP is left out: pip install 'tfcomp[umap]' adds it."
+# UMAP starts from eigenvectors of a graph, which needs a few points.
+MIN_POINTS = 5
 # Of the longest activation vector: a step up to this is rounding, and none.
 RELATIVE_FLOOR = 1e-6
 
@@ -101,6 +116,86 @@ def compute_components(
     signs = np.sign(features[largest, columns])
     features = features * signs
     return Components(features=features, explained=explained)
+
+
+def has_umap() -> bool:
+    """Returns True if umap-learn, an extra of tfcomp, is installed."""
+    return importlib.util.find_spec("umap") is not None
+
+
+def compute_umaps(stages: Mapping[str, Components]) -> Arrays:
+    """Computes UMAP embeddings [n, 2], float32, the same in every call.
+
+    They are of all components of a stage, and NaN if its points do not differ.
+
+    Raises:
+        ValueError: If there are fewer than 5 points.
+        OSError: If the process of UMAP fails, as without umap-learn.
+    """
+    features = {}
+    sizes = []
+    for stage, components in stages.items():
+        points = components.features.astype(np.float32)
+        features[stage] = points
+        sizes.append(len(points))
+    if min(sizes) < MIN_POINTS:
+        raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
+
+    maps = {}
+    varied = {}
+    for stage, points in features.items():
+        size = (len(points), 2)
+        maps[stage] = np.full(size, np.nan, points.dtype)
+        if points.any():
+            varied[stage] = points
+    if varied:
+        embedded = embed_elsewhere(list(varied.values()))
+        by_stage = zip(varied, embedded, strict=True)
+        maps.update(by_stage)
+    return maps
+
+
+def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
+    """Computes UMAP embeddings [n, 2] of points [n, k], by another process.
+
+    Raises:
+        OSError: If the process fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder, "points.npz"))
+        np.savez(file, *features)
+        folders = filter(None, sys.path)
+        path = os.pathsep.join(folders)
+        environment = os.environ | {"PYTHONPATH": path}
+        module = "tfcomp.metrics.manifolds"
+        process = subprocess.run(
+            [sys.executable, "-P", "-m", module, file],
+            capture_output=True,
+            env=environment,
+        )
+        if process.returncode:
+            reason = f"status {process.returncode}"
+            message = process.stderr.decode(errors="replace")
+            for line in message.split("\n"):
+                if line.strip():
+                    reason = line  # the last one
+            raise OSError(f"its process has ended: {reason}")
+        with np.load(file) as arrays:
+            return list(arrays.values())
+
+
+def _embed(features: Array) -> Array:
+    import umap  # type: ignore[import-untyped]
+
+    num_neighbors = min(15, len(features) - 1)
+    reducer = umap.UMAP(  # as in the published notebook
+        n_neighbors=num_neighbors,
+        min_dist=0.1,
+        random_state=42,
+        n_jobs=1,  # implied by a seed, with a warning if it is not given
+    )
+    embedded = reducer.fit_transform(features)
+    return np.asarray(embedded)
 
 
 def compute_steps(
@@ -224,3 +319,16 @@ def measure_gap(analysis: RunAnalysis) -> Rows:
             mean = average(values)
             rows[stage][f"gap_{key}"] = mean
     return rows
+
+
+if __name__ == "__main__":
+    # UMAP warns of its other libraries, and of manifolds in several pieces.
+    warnings.simplefilter("ignore")
+    # UMAP imports TensorFlow for a class that is not used here.
+    sys.modules["tensorflow"] = None  # type: ignore[assignment]
+    file = sys.argv[1]
+    maps = []
+    with np.load(file) as points:
+        for features in points.values():
+            maps.append(_embed(features))
+    np.savez(file, *maps)

@@ -43,7 +43,7 @@ for _name, _text in _TEXTS["sections"].items():
     if "summary" in _text:
         SECTIONS[_name] = _text["summary"]
 # Sections that take half a minute.
-ASKED_FOR = ("inversion",)
+ASKED_FOR = ("inversion", "umap")
 
 
 @dataclass(frozen=True)

@@ -473,6 +473,7 @@ MAKERS: dict[str, Callable[[Sequence[RunAnalysis]], Section]] = {
     "interactions": stage_section.make_interactions,
     "tuning": stage_section.make_tuning,
     "manifolds": stage_section.make_manifolds,
+    "umap": stage_section.make_umap,
     "embeddings": stage_section.make_embeddings,
     "runs": make_runs,
 }

@@ -1,7 +1,8 @@
 """Sections on stages: geometry, probes, tuning, manifolds, embeddings."""
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.figures.image_rows import draw_manifolds
 from tfcomp.metrics.jacobians import describe_nondifferentiable
+from tfcomp.metrics.manifolds import UMAP_HINT, compute_umaps, has_umap
 from tfcomp.metrics.registry import Chart, Metric, list_charts
 from tfcomp.metrics.run_analysis import FEW_POINTS, RunAnalysis, tabulate_stages
 from tfcomp.metrics.tuning import summarize_tuning
@@ -238,24 +240,58 @@ def make_pca(analysis: RunAnalysis) -> Exhibit:
         missing = 2 - plane.shape[1]
         margins = [(0, 0), (0, missing)]
         points[stage] = np.pad(plane, margins)
+    return _show_points(analysis, "pca", points, shares=", ".join(shares))
 
+
+def make_umap(analyses: Sequence[RunAnalysis]) -> Section:
+    """Shows the neighborhoods of points in every stage, by UMAP."""
+    exhibits = []
+    for analysis in analyses:
+        exhibits += try_umap(analysis)
+    finding = UMAP_HINT
+    if has_umap():
+        finding = ""
+    return make_section("umap", exhibits, finding)
+
+
+def try_umap(analysis: RunAnalysis) -> list[Exhibit]:
+    """Draws UMAP of every stage if it is installed and does not fail."""
+    if not has_umap():
+        return []
+    analysis = analysis.for_pairs
+    try:
+        points = compute_umaps(analysis.components)
+    except OSError as error:
+        print(f"UMAP of {analysis.name} is left out: {error}", file=sys.stderr)
+        return []
+    return [_show_points(analysis, "umap", points)]
+
+
+def _show_points(
+    analysis: RunAnalysis,
+    kind: str,
+    points: Mapping[str, np.ndarray],
+    **values: str,
+) -> Exhibit:
+    """Draws the points of a run in two dimensions [n, 2] of every stage."""
     figure = draw_manifolds(
         points,
         analysis.splits.grid,
         analysis.splits.is_ood,
         space=analysis.dataset.space.factors,
-        title=f"{analysis.name}, PCA",
+        title=f"{analysis.name}, {kind.upper()}",
     )
     columns = {}
     for stage, places in points.items():
         columns[f"{stage}_1"] = places[:, 0]
         columns[f"{stage}_2"] = places[:, 1]
+    rows = list_points(analysis, columns)
     return show_run(
         analysis,
-        "pca",
+        kind,
         figure,
-        list_points(analysis, columns),
-        shares=", ".join(shares),
+        rows,
+        **values,
     )
 
 
