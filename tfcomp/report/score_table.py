@@ -164,7 +164,7 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
             row[column] = _get_mean(compute_statistics(errors))
         rows.append(row)
     return make_exhibit(
-        "relative_errors",
+        "relative_mse",
         rows=rows,
         reference=" or ".join(references),
     )
