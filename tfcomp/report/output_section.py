@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.figures import pictures
-from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.exhibits import Exhibit, is_narrow
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.metrics import interpolation, kernels, schmidt, superposition
@@ -41,6 +41,7 @@ UNTRAINED = "before training"
 # called superpositions.
 PARTLY = 0.1
 MAX_IMAGES = 9  # in a gap
+NARROW_IMAGES = 3
 
 
 def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
@@ -296,7 +297,8 @@ def make_images(
     linear = interpolation.interpolate_edges(truth, is_ood, curve.factor.cycle)
 
     num_rows = len(scores.rows)
-    count = min(MAX_IMAGES, num_rows)
+    max_images = NARROW_IMAGES if is_narrow() else MAX_IMAGES
+    count = min(max_images, num_rows)
     spread = np.linspace(0, num_rows - 1, count).round().astype(int)
     before = scores.edges[0][0]
     after = scores.edges[-1][1]
