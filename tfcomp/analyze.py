@@ -3,7 +3,7 @@
     tfcomp analyze tensorboard_logs/donut
 
 writes figures (PNG, PDF), the numbers behind them (CSV) and one HTML page.
-Several runs are compared side by side.
+Several runs are compared side by side, and of a sweep one seed of each setting.
 
     tfcomp analyze tensorboard_logs/donut --sections=layers,umap
 
@@ -21,18 +21,32 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.plugins import PLUGIN_FLAG, admit_plugins, import_plugins
 from tfcomp.config.process import exit_on_user_error, start_tensorflow
 from tfcomp.config.run_config import RunConfig
-from tfcomp.config.run_flags import Command
+from tfcomp.config.run_flags import Command, find_value, split_lines
 from tfcomp.config.settings import split_names, split_paths
+from tfcomp.datasets.splits import remove_seed
 from tfcomp.metrics.manifolds import UMAP_HINT, has_umap
 from tfcomp.metrics.registry import is_measured
 from tfcomp.report.verbalize import is_trial, name_runs, to_file_name
-from tfcomp.storage.files import check_folder, make_folder
-from tfcomp.storage.run_folder import find_runs, read_config
+from tfcomp.statistics.seed_statistics import IGNORED
+from tfcomp.storage.files import check_folder, make_folder, read_text
+from tfcomp.storage.run_folder import (
+    SWEEP_FLAGS,
+    TRIALS,
+    find_runs,
+    read_config,
+)
 
 MAX_LETTERS = 80  # of all names in the name of a folder
 FLAGS = {
-    "run": ("", "Run folders, patterns with *, separated by commas."),
-    "output": ("", "Default <run>/analysis, or analysis_<runs> beside them."),
+    "run": (
+        "",
+        "Folders of runs or sweeps, patterns with *, by commas.",
+    ),
+    "output": (
+        "",
+        "Default analysis in the folder of the run or sweep, or "
+        "analysis_<runs> beside several runs.",
+    ),
     "sections": (
         "",
         "Sections, separated by commas; list shows them. Default: all but "
@@ -63,9 +77,12 @@ def analyze_runs(settings: dict[str, Any]) -> int:
         print(describe_sections())
         return 0
 
-    paths = _find_runs(settings["run"])
+    named = _find_folders(settings["run"])
+    paths = _list_runs(named)
     configs = list(map(read_config, paths))
-    default = _name_folder(paths, configs)
+    default = named[0] / "analysis"
+    if len(named) > 1:
+        default = _name_folder(paths, configs)
     for path, config in zip(paths, configs, strict=True):
         admit_plugins(path, config.plugins, settings["plugins"])
     folder = Path(settings["output"] or default)
@@ -126,8 +143,8 @@ def measure_runs(patterns: str, plugins: str) -> int:
     return status
 
 
-def _find_runs(text: str) -> list[Path]:
-    """Returns the folders that `--run` names, which must differ."""
+def _find_folders(text: str) -> list[Path]:
+    """Returns the folders of runs and sweeps that `--run` names."""
     if not text:
         raise ConfigError("run", "must name a run folder", "")
 
@@ -141,10 +158,48 @@ def _find_runs(text: str) -> list[Path]:
             paths.append(path)
     if not paths:
         raise ConfigError("run", "must match at least one finished run", text)
+    return paths
+
+
+def _list_runs(folders: list[Path]) -> list[Path]:
+    """Lists runs, and of a sweep the first seed of each setting."""
+    paths = []
+    for folder in folders:
+        if (folder / TRIALS).is_dir():
+            paths += _choose_trials(folder)
+        else:
+            paths.append(folder)
+
     places = set(map(Path.resolve, paths))
     if len(places) < len(paths):
-        raise ConfigError("run", "must name different runs", text)
+        runs = ",".join(map(str, folders))
+        raise ConfigError("run", "must name different runs", runs)
     return paths
+
+
+def _choose_trials(sweep: Path) -> list[Path]:
+    """Chooses the finished trial with the first seed of each setting."""
+    trials = find_runs([str(sweep / TRIALS)], "run")
+    if not trials:
+        raise ConfigError("run", "must have a finished trial", str(sweep))
+
+    flags = split_lines(read_text(sweep / SWEEP_FLAGS))
+    has_coverage = bool(find_value(flags, "coverage"))
+    first: dict[str, tuple[int, Path]] = {}
+    for path in trials:
+        config = read_config(path)
+        seed = config.training.seed
+        setting = config.identity()
+        for name in IGNORED:
+            setting.pop(name, None)
+        if has_coverage:  # each seed draws a region of its own
+            setting["region"] = remove_seed(config.data.region, seed)
+        key = str(setting)
+        first[key] = min((seed, path), first.get(key, (seed, path)))
+
+    count = f"{len(first)} of {len(trials)} runs"
+    print(f"{sweep}: {count}, the first seed of each setting")
+    return [path for _, path in first.values()]
 
 
 def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
@@ -153,9 +208,6 @@ def _name_folder(paths: list[Path], configs: list[RunConfig]) -> Path:
     if len(set(names)) < len(names):
         runs = ",".join(map(str, paths))
         raise ConfigError("run", "must name different runs", runs)
-    if len(paths) == 1:
-        return paths[0] / "analysis"
-
     parent = paths[0].parent
     if all(is_trial(config.run_name) for config in configs):
         parent = parent.parent  # beside the trials of a sweep

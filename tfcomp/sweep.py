@@ -31,7 +31,7 @@ from typing import Any
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import exit_on_user_error
 from tfcomp.config.run_flags import Command, parse_flags
-from tfcomp.metrics.registry import list_leading
+from tfcomp.metrics.registry import label_number, list_leading
 from tfcomp.storage.files import check_run_folders, list_versions, read_csv
 from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.pool import SchedulerOptions
@@ -153,13 +153,17 @@ def format_summary(folder: Path) -> str:
 
     scores = list(list_leading("image"))
     width = max(map(len, table), default=0)
-    head = {score: score for score in scores}
+    head = {}
+    for score in scores:  # as ood_relative_mse
+        head[score] = label_number(score.replace("_", "/", 1))
     lines = ""
     for setting, cells in [("", head), *table.items()]:
         lines += f"{setting:{width}}"
         for score in scores:
             lines += f"{cells.get(score, '-'):>24}"
         lines += "\n"
+    if "±" in lines:
+        lines += "± is the standard deviation over seeds\n"
     return lines
 
 

@@ -134,7 +134,7 @@ def _write_figure(
     for caption, plot in draw_pictures(figure, groups, evidence):
         count += 1
         file = f"fig_{slug}_{count}"
-        png = exhibits.figure_to_png(plot, num_colors=256, dpi=DPI)
+        png = exhibits.figure_to_png(plot, dpi=DPI)
         pdf = exhibits.figure_to_pdf(plot)
         write_bytes(output / f"{file}.png", png)
         write_bytes(output / f"{file}.pdf", pdf)
@@ -147,6 +147,8 @@ def _write_figure(
         pictures = "1 picture" if count == 1 else f"{count} pictures"
     elif figure.pictures:
         pictures = "needs networks that are not published"
+        if find_networks(figure, groups):
+            pictures = "left out for the reason above"
     else:
         pictures = "a scheme, which no run draws"
     print(f"{figure.name:8} {pictures}", flush=True)

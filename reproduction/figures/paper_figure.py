@@ -141,9 +141,12 @@ def list_needs() -> dict[str, dict[str, Flags]]:
     places = {"corner": CORNER, "centre": CENTRE}
     for place, region in places.items():
         needs[f"low rank {place}"] = {}
-        for name in ("none", "both"):
+        for name, words in (
+            ("none", "no penalties"),
+            ("both", "both penalties"),
+        ):
             flags = low_rank | PENALTIES[name] | {"region": region}
-            needs[f"low rank {place}"][f"{place}, {name}"] = flags
+            needs[f"low rank {place}"][f"{place}, {words}"] = flags
         for words, axes in AXES.items():
             flags = HARD | {"axes": axes, "region": region}
             needs["hard rendering"][f"{place}, axes {words}"] = flags
@@ -151,7 +154,8 @@ def list_needs() -> dict[str, dict[str, Flags]]:
         label = f"{count} bumps"
         flags = STRIPES | SHORT | {"num_bumps": count}
         needs["stripes"][label] = flags
-        needs[f"stripes and {label}"] = {label: flags}
+        striped = f"stripes and {label}"
+        needs[striped] = {striped: flags}
     for code in DONUTS:
         needs[f"{code} CNNs"] = {}
         needs[f"{code} MLPs"] = {}

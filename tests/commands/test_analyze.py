@@ -145,6 +145,44 @@ def test_patterns_and_links(
     assert reported == [folder / "smoke"]
 
 
+@pytest.mark.parametrize("coverage", ["", "random:.8"])
+def test_a_sweep_has_one_seed_of_each_setting(
+    coverage: str,
+    smoke_run: RunConfig,
+    working_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+):
+    """With --coverage every seed draws a region, so regions differ, too."""
+    reported: list[str] = []
+    folders: list[Path] = []
+
+    def build_report(runs: list[RunAnalysis], folder: Path, *_: object):
+        reported.extend(run.run.path.name for run in runs)
+        folders.append(folder)
+
+    monkeypatch.setattr(report_build, "build_report", build_report)
+    sweep = working_folder / "rates"
+    keep = shutil.ignore_patterns("checkpoints", "events*", "projector*")
+    for name, seed, rate in [("a", 2, 0.1), ("b", 1, 0.1), ("c", 1, 0.2)]:
+        trial = sweep / "trials" / name
+        shutil.copytree(smoke_run.run_dir, trial, ignore=keep)
+        with (trial / "run.flags").open("a") as file:
+            file.write(f"--seed={seed}\n--learning_rate={rate}\n")
+            if coverage:
+                file.write(f"--region=random:0.2:{seed}\n")
+    unfinished = sweep / "trials" / "d"
+    unfinished.mkdir()
+    shutil.copy(sweep / "trials" / "a" / "run.flags", unfinished)
+    (sweep / "sweep.flags").write_text(f"--coverage={coverage}\n")
+
+    assert analyze.main(["analyze", "rates"]) == 0
+
+    assert sorted(reported) == ["b", "c"]
+    assert folders == [Path("rates/analysis")]
+    assert "2 of 3 runs" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -112,7 +112,8 @@ def test_statistics_of_a_sweep(
     assert draw(DEPTHS, "--seeds=3") == 0
 
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert "id_relative_mse ood_relative_mse ood_hit_rate".split() in lines
+    head = "relative MSE, trained relative MSE, held out hit rate, held out"
+    assert head.split() in lines
     assert "depth=2 0.353 ± 0.02 - 0.5 ± 0".split() in lines
     assert "depth=3 0.28 ± 0.03 - 0.5 ± 0".split() in lines
     pairs = {row["score"]: row for row in read("paired.csv")}

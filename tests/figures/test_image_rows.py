@@ -1,11 +1,14 @@
 """Rows of images: what is drawn where."""
 
+import itertools
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.figures.looks import get_legend, get_outline, get_titles
+from tfcomp.figures.exhibits import fit_width
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import compute_outline, draw_outline
 
@@ -56,6 +59,21 @@ def test_rows_from_the_top_down():
         (mark,) = middle.lines
         assert_array_equal(mark.get_xydata(), positions[1:2])
         assert not right.lines
+
+
+def test_titles_keep_clear_of_their_neighbors(rng):
+    titles = [f"angle {165 + number}.045" for number in range(11)]
+
+    with fit_width("page"):
+        figure = draw_rows(
+            {"truth": rng.random((11, 4, 4))},
+            column_titles=titles,
+        )
+
+    boxes = [axes.title.get_window_extent() for axes in figure.axes]
+    for box, neighbor in itertools.pairwise(boxes):
+        assert box.x1 < neighbor.x0
+    assert boxes[-1].x1 < figure.bbox.x1
 
 
 def test_the_table_has_all_pixels():

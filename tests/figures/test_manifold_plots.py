@@ -44,7 +44,9 @@ def test_a_row_of_panels_per_factor():
     panels = np.reshape(figure.axes[:6], (2, 3))
     for row, colors in zip(panels, (of_x, of_angle), strict=True):
         for axes, points in zip(row, POINTS, strict=True):
-            trained, held_out = axes.collections
+            # Marks without a point are samples for the legend.
+            drawn = [m for m in axes.collections if len(m.get_offsets())]
+            trained, held_out = drawn
             for marks, rows in ((trained, ~IS_OOD), (held_out, IS_OOD)):
                 assert_array_equal(marks.get_offsets(), points[rows])
                 assert_allclose(marks.get_facecolor(), colors[rows])

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from tests.figures import looks
 from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.grid_maps import GridMap
+from tfcomp.figures.exhibits import fit_width
 from tfcomp.figures.map_plots import compute_outline, draw_maps, tabulate_maps
 
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
@@ -87,6 +88,32 @@ def test_maps_share_one_scale_and_what_is_not_finite_is_gray():
     assert np.ptp(colors[2, 3]) > 0.1
     legend = ["held-out region", "no finite value"]
     assert looks.get_legend(figure) == legend
+
+
+def test_maps_of_one_plane_have_names_at_the_outer_axes_alone():
+    """Of five maps in rows of three, the last column ends above."""
+    maps = {name: make_map(VALUES) for name in "abcde"}
+    turned = {"a": make_map(VALUES), "b": GridMap(VALUES.T, (Y, X))}
+
+    panels = looks.get_image_axes(draw_maps(maps, label="MSE"))
+    others = looks.get_image_axes(draw_maps(turned, label="MSE"))
+
+    x_names = [axes.get_xlabel() for axes in panels]
+    y_names = [axes.get_ylabel() for axes in panels]
+    assert x_names == ["", "", "x (px)", "x (px)", "x (px)"]
+    assert y_names == ["y (px)", "", "", "y (px)", ""]
+    assert [axes.get_ylabel() for axes in others] == ["y (px)", "x (px)"]
+
+
+def test_a_column_of_print_has_two_maps_side_by_side():
+    maps = {name: make_map(VALUES) for name in "abcde"}
+
+    with fit_width("column"):
+        figure = draw_maps(maps, label="MSE")
+
+    panels = looks.get_image_axes(figure)
+    places = {round(axes.get_position().x0, 3) for axes in panels}
+    assert len(places) == 2
 
 
 def read_ticks(axis: Axis) -> dict[int, str]:

@@ -58,7 +58,7 @@ def trained(tmp_path_factory) -> RunAnalysis:
     return RunAnalysis.of_run(load_run(config.run_dir))
 
 
-def test_relative_errors_of_color_refer_to_the_mean_training_image(
+def test_relative_mse_of_color_refers_to_the_mean_training_image(
     trained,
 ):
     dataset = trained.dataset

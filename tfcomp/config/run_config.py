@@ -25,13 +25,12 @@ LOCATION_FLAGS = (
     "pictures export keep_outputs"
 ).split()
 
-# What `--help` lists; `--helpfull` has all.
+# What `--help` lists, since a first user changes it; `--helpfull` has all.
 COMMON_FLAGS = (
-    "dataset region train_all grid_size noise data factors image_size "
+    "dataset region grid_size data factors image_size "
     "model encoding depth width "
-    "epochs steps_per_epoch batch_size learning_rate seed num_replicas "
-    "run_name log_dir export_dir eval_every layerwise_every resume overwrite "
-    "plugins"
+    "epochs steps_per_epoch batch_size learning_rate seed "
+    "run_name log_dir export_dir eval_every layerwise_every resume overwrite"
 ).split()
 
 # Parts that read a flag, for `used_by`.

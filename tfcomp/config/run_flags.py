@@ -51,6 +51,7 @@ FlagTable = Mapping[str, tuple[Any, str]] | Callable[[], flags.FlagValues]
 # or connect to a machine that can run code here.
 COMMAND_LINE_ONLY = ("plugins", "scheduler")
 PART_FLAGS = ("dataset", "model", "encoding")
+RARE_FLAGS = ("materialize",)  # of commands, which only FULL_HELP lists
 _folders = [SHIPPED]  # where flagfiles are looked up by name
 TYPED = "typed flags"  # no name of a flag
 # Flags that take positional arguments, separated by commas.
@@ -613,8 +614,10 @@ def _select_common(
         if not set(names).isdisjoint(field.metadata["used_by"]):
             common.add(field.name)
 
-    selected = {"Flags": list(groups["Flags"])}
+    own = [name for name in groups["Flags"] if name not in RARE_FLAGS]
+    selected = {"Flags": own}
     for title, flag_names in groups.items():
         if title.lower() in parts:
             selected[title] = [name for name in flag_names if name in common]
+    selected["Plugins and flagfiles"] = ["plugins"]
     return selected

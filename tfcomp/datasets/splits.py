@@ -544,3 +544,15 @@ def add_seed(region: str, seed: int) -> str:
     if region.startswith("random:"):
         return f"{region}:{seed}"
     return region
+
+
+def remove_seed(region: str, seed: int) -> str:
+    """Returns the region that `add_seed` took.
+
+    Args:
+        region: What `add_seed` returned.
+        seed: The seed that it was given.
+    """
+    if region.startswith("random:"):
+        return region.removesuffix(f":{seed}")
+    return region

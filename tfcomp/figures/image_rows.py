@@ -21,7 +21,8 @@ from tfcomp.figures.image_files import arrange_channels
 from tfcomp.figures.map_plots import draw_outline, explain_gaps, show_cells
 
 PANEL_SIZE = 1.5  # inches, of an image
-TITLE_LETTERS = 16  # of a line above a panel
+TITLE_LETTERS = 10  # of an inch above a panel
+TITLE_LINE = 0.16  # inches, of a further line of a title
 LABEL_LETTERS = 8  # of an inch beside a panel
 TITLE_PAD = 9  # points; circles reach beyond panels
 # No shade of the gray scale, so that a model that diverged is not taken for
@@ -60,17 +61,10 @@ def draw_rows(
     first = next(iter(stacks.values()))
     num_images, image_height, image_width = first.shape[:3]
     panel_height = PANEL_SIZE * min(1.0, image_height / image_width)
-    titles = []
-    num_lines = 0
-    for column_title in column_titles:
-        text = _wrap_title(column_title)
-        titles.append(text)
-        num_lines = max(num_lines, text.count("\n"))
 
-    # Wide enough for the legend, high enough for the titles.
+    # Wide enough for the legend.
     width = max(4.5, PANEL_SIZE * num_images + 0.4)
     height = panel_height * len(stacks) + 0.6
-    height = height + 0.16 * num_lines
     figure, panels = exhibits.make_panels(
         shape=(len(stacks), num_images),
         size=(width, height),
@@ -91,7 +85,7 @@ def draw_rows(
     letters = max(4, int(panel_height * LABEL_LETTERS))
     first_column = list(panels[:, 0])
     _label_rows(first_column, list(stacks), letters)
-    _title_columns(panels[0], titles)
+    _title_columns(panels[0], column_titles)
     if not all(np.isfinite(images).all() for images in stacks.values()):
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
@@ -121,10 +115,25 @@ def _mark_positions(panels: np.ndarray, positions: np.ndarray) -> None:
 
 
 def _title_columns(row: Sequence[Axes], titles: Sequence[str]) -> None:
-    """Writes titles above the first panels of a row."""
+    """Writes titles above the first panels of a row, and makes room for them.
+
+    Lines are wrapped, which would run into the titles of other columns.
+    """
+    figure = row[0].get_figure()
+    width = figure.get_figwidth() / len(row)
+    letters = int(width * TITLE_LETTERS / exhibits.scale_text(1))
     size = exhibits.scale_text(10)
-    for axes, text in zip(row, titles, strict=False):
+    num_lines = 0
+    for axes, title in zip(row, titles, strict=False):
+        wrapped = []
+        for line in title.split("\n"):
+            lines = textwrap.fill(line, letters, break_long_words=False)
+            wrapped.append(lines)
+        text = "\n".join(wrapped)
         axes.set_title(text, fontsize=size, pad=TITLE_PAD)
+        num_lines = max(num_lines, text.count("\n"))
+    room = exhibits.scale_text(TITLE_LINE) * num_lines
+    figure.set_figheight(figure.get_figheight() + room)
 
 
 def _show_row(
@@ -160,14 +169,6 @@ def _label_rows(
     for axes, label in zip(panels, labels, strict=True):
         text = textwrap.fill(label, letters, break_long_words=False)
         axes.set_ylabel(text, fontsize=size)
-
-
-def _wrap_title(title: str) -> str:
-    """Wraps lines, which would run into the titles of other columns."""
-    wrapped = []
-    for line in title.split("\n"):
-        wrapped.append(textwrap.fill(line, TITLE_LETTERS))
-    return "\n".join(wrapped)
 
 
 def _show_image(axes: Axes, image: np.ndarray) -> None:
@@ -366,5 +367,13 @@ def _draw_points(
             linewidths=edge,
             edgecolors="0.3",
             zorder=3,
+        )
+        # Points have many colors, the legend one.
+        axes.scatter(
+            [],
+            [],
+            s=size,
+            marker=marker,
+            color="0.3",
             label=label,
         )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NO_VALUE_COLOR = "0.65"
 MAX_COLUMNS = 4
+NARROW_COLUMNS = 2
 MAX_TICKS = 6
 MAX_NAMES = 10  # names along an axis
 MAX_LETTERS = 26  # of all labels that lie side by side
@@ -69,12 +70,22 @@ def draw_maps(
 
     aspects = [get_map_aspect(array.shape) for array in arrays]
     width = MAP_SIZE * max(aspects)
-    num_rows, num_columns = exhibits.arrange_panels(len(maps), MAX_COLUMNS)
+    max_columns = MAX_COLUMNS
+    if exhibits.is_narrow():
+        max_columns = NARROW_COLUMNS
+    num_rows, num_columns = exhibits.arrange_panels(len(maps), max_columns)
+    planes = []
+    for grid_map in maps.values():
+        planes.append((grid_map.factors, grid_map.downward))
+    has_one_plane = planes.count(planes[0]) == len(planes)
     # The additions make room for color bar, axis names and titles.
     total_width = num_columns * (width + 0.5) + 1.2
     total_height = num_rows * (MAP_SIZE + 0.8) + 0.4
     pad = 0.05
-    if num_rows > 1:  # titles keep clear of the axis names above them
+    if has_one_plane:  # inner panels have no axis names
+        total_width = num_columns * (width + 0.1) + 1.7
+        total_height = num_rows * (MAP_SIZE + 0.4) + 0.8
+    elif num_rows > 1:  # titles keep clear of the axis names above them
         pad = 0.14
     figure, grid = exhibits.make_panels(
         shape=(num_rows, num_columns),
@@ -92,6 +103,8 @@ def draw_maps(
             cmap,
         )
         exhibits.add_panel_title(axes, name, width)
+    if has_one_plane:
+        _keep_outer_labels(panels, num_columns)
 
     figure.colorbar(
         image,
@@ -104,6 +117,22 @@ def draw_maps(
         explain_gaps(panels[0], NO_VALUE_COLOR)
     table = partial(tabulate_maps, maps)
     return exhibits.finish_figure(figure, title, table)
+
+
+def _keep_outer_labels(panels: Sequence[Axes], num_columns: int) -> None:
+    """Removes names and values that the panel to the left or below has.
+
+    Args:
+        panels: Panels of one plane, row by row.
+        num_columns: The panels of a full row.
+    """
+    for number, axes in enumerate(panels):
+        if number % num_columns > 0:
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=False)
+        if number + num_columns < len(panels):
+            axes.set_xlabel("")
+            axes.tick_params(labelbottom=False)
 
 
 def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:

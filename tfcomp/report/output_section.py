@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfcomp.datasets.grid_maps import Curve
 from tfcomp.figures import pictures
-from tfcomp.figures.exhibits import Exhibit
+from tfcomp.figures.exhibits import Exhibit, is_narrow
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.figures.map_plots import draw_gram_matrices
 from tfcomp.metrics import interpolation, kernels, schmidt, superposition
@@ -50,6 +50,7 @@ UNTRAINED = "before training"
 PARTLY = 0.1
 MAX_IMAGES = 9  # in a gap
 READER = "reader of ID images"
+NARROW_IMAGES = 3
 
 
 def make_superposition(analyses: Sequence[RunAnalysis]) -> Section:
@@ -306,7 +307,8 @@ def make_images(
     linear = interpolation.interpolate_edges(truth, is_ood, curve.factor.cycle)
 
     num_rows = len(scores.rows)
-    count = min(MAX_IMAGES, num_rows)
+    max_images = NARROW_IMAGES if is_narrow() else MAX_IMAGES
+    count = min(max_images, num_rows)
     last = num_rows - 1
     spread = np.linspace(0, last, count)
     spread = spread.round().astype(int)

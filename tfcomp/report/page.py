@@ -116,7 +116,7 @@ def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     filled = []
     for name in _list_columns(rows):
         values = [row.get(name) for row in rows]
-        if any(value is not None for value in values):
+        if any(value not in (None, "") for value in values):
             filled.append(name)
     return [{name: row.get(name) for name in filled} for row in rows]
 

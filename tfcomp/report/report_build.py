@@ -48,6 +48,7 @@ PIXEL_COVERAGE = (
     "parameters for each pixel cannot learn the other pixels"
 )
 NUM_HELD_OUT = 5  # of the points on the first screen
+MAX_TITLE = 3  # settings
 # Flags that the table always has, beside flags in which runs differ.
 SETTINGS = "dataset encoding model depth width epochs seed".split()
 # Names in the table of coverage, and in the certificates of `metrics.json`.
@@ -147,8 +148,11 @@ def _drop_name(section: Section, name: str) -> Section:
 
 
 def _describe_settings(analyses: Sequence[RunAnalysis]) -> str:
-    settings = {analysis.setting: None for analysis in analyses}
-    text = "; ".join(settings)
+    settings = list(dict.fromkeys(run.setting for run in analyses))
+    named = settings[:MAX_TITLE]
+    if len(settings) > MAX_TITLE:
+        named.append(f"{len(settings) - MAX_TITLE} more")
+    text = "; ".join(named)
     if len(settings) < len(analyses):
         text += f" ({len(analyses)} runs)"
     return text

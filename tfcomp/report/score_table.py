@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from tfcomp.figures.exhibits import Exhibit
 from tfcomp.metrics.registry import SUBSET_WORDS, find_limits
 from tfcomp.report.page import Section, make_exhibit, make_section
-from tfcomp.report.verbalize import FAILED, FITTED, list_references
+from tfcomp.report.verbalize import (
+    FAILED,
+    FITTED,
+    list_references,
+    name_reference,
+)
 from tfcomp.statistics.seed_statistics import Statistics, compute_statistics
 
 if TYPE_CHECKING:
@@ -24,14 +29,15 @@ MIN_SEEDS = 3  # the interval of two is wider than any figure of them
 MAX_NAMED = 3
 MAX_LINKS = 5
 LEVEL = 0.05
-# Predictors of `references` in `metrics.json`, and their columns.
+# Predictors of `references` in `metrics.json`, and their columns; {} is the
+# word for a row of the data.
 RIVALS = {
     "additive": "additive",
-    "nearest_id": "nearest training image",
-    "mean_image": "mean training image",
+    "nearest_id": "nearest training {}",
+    "mean_image": "mean training {}",
 }
 IGNORED = "mean over a factor"
-NO_TEST = "so OOD errors are no test of generalization."
+NO_TEST = "so held-out errors are no test of generalization."
 
 
 class Links(str):
@@ -56,6 +62,7 @@ class ScoredRun:
         errors: Relative MSE by subset.
         others: Relative MSE of other predictors out of distribution, by column.
         link: The address of its page or folder.
+        reference: What has the relative MSE 1.
     """
 
     setting: str
@@ -63,6 +70,7 @@ class ScoredRun:
     errors: Mapping[str, float | None]
     others: Mapping[str, float | None] = field(default_factory=dict)
     link: str = ""
+    reference: str = "a blank image"
 
 
 def read_scored(
@@ -79,10 +87,13 @@ def read_scored(
         metrics: The content of its `metrics.json`.
         link: The address of its page or folder, from the page of the table.
     """
+    reference = name_reference(metrics)
+    example = "embedding" if reference.endswith("embedding") else "image"
     references = metrics.get("references", {})
     others = {}
-    for name in references.keys() & RIVALS.keys():
-        others[RIVALS[name]] = references[name].get("ood")
+    for name, column in RIVALS.items():
+        if name in references:
+            others[column.format(example)] = references[name].get("ood")
     for name in list_references(references):
         if name not in RIVALS:
             others[IGNORED] = references[name]["ood"]
@@ -96,6 +107,7 @@ def read_scored(
         errors,
         others,
         link,
+        reference=reference,
     )
 
 
@@ -118,7 +130,11 @@ def score_runs(
                 target = run.path
             link = Path(os.path.relpath(target, folder)).as_posix()
         scores = analysis.evaluation.scores
-        metrics = {**scores, "references": analysis.references}
+        metrics = {
+            **scores,
+            "references": analysis.references,
+            "reference": analysis.dataset.reference_label,
+        }
         seed = run.config.training.seed
         scored.append(read_scored(analysis.setting, seed, metrics, link))
     return scored
@@ -126,6 +142,10 @@ def score_runs(
 
 def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
     """Makes the table of settings, one row each."""
+    references = dict.fromkeys(run.reference for run in runs)
+    predictors: dict[str, None] = {}
+    for run in runs:
+        predictors |= dict.fromkeys(run.others)
     rows = []
     for setting, group in _group_settings(runs).items():
         group = sorted(group, key=lambda run: run.seed)
@@ -139,11 +159,15 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
             statistics = _summarize(group, subset)
             row[column] = _get_mean(statistics)
             row[f"{column} 95 %"] = _format_interval(statistics)
-        for column in (*RIVALS.values(), IGNORED):
+        for column in predictors:
             errors = [run.others.get(column) for run in group]
             row[column] = _get_mean(compute_statistics(errors))
         rows.append(row)
-    return make_exhibit("relative_errors", rows=rows)
+    return make_exhibit(
+        "relative_mse",
+        rows=rows,
+        reference=" or ".join(references),
+    )
 
 
 def _group_settings(runs: Sequence[ScoredRun]) -> dict[str, list[ScoredRun]]:
@@ -179,7 +203,7 @@ def describe_fits(
     id_errors = _average(groups, "id")
     ood_errors = _average(groups, "ood")
     if not id_errors:
-        return "No setting has an ID error for every seed."
+        return "No setting has a training error for every seed."
 
     # A setting without an ID error has not been seen to fit.
     fitted = []
@@ -195,8 +219,8 @@ def describe_fits(
         return _describe_fit(bool(fitted), list(errors.values()))
 
     text = (
-        f"{len(fitted)} of {count} settings fit their training data (mean ID "
-        f"error at most {FITTED:g})"
+        f"{len(fitted)} of {count} settings fit what they were trained on "
+        f"(relative MSE at most {FITTED:g})"
     )
     if not fitted:
         return f"{text}, {NO_TEST}"
@@ -208,11 +232,10 @@ def describe_fits(
     text += _describe_failures(errors)
     least = min(errors.values())
     best = "; ".join(s for s, error in errors.items() if error == least)
-    which = "these"
+    which = "The lowest held-out error"
     if len(errors) < len(fitted):
-        which = "those that have one"
-    text += f"; the lowest mean OOD error of {which} is {least:.3g}"
-    return f"{text} ({best})."
+        which += " of those that have one"
+    return f"{text}. {which} is {least:.3g} ({best})."
 
 
 def _describe_failures(ood_errors: Mapping[str, float]) -> str:
@@ -228,18 +251,18 @@ def _describe_failures(ood_errors: Mapping[str, float]) -> str:
         count = "all" if len(failed) > 1 else "it"
     verb = "fails" if len(failed) == 1 else "fail"
     return (
-        f"; {count} {verb} on held-out combinations (relative MSE above "
-        f"{FAILED:g}): {', '.join(named)}"
+        f"; {count} {verb} on held-out combinations (above {FAILED:g}): "
+        f"{', '.join(named)}"
     )
 
 
 def _describe_fit(is_fitted: bool, ood_errors: Sequence[float]) -> str:
     """Describes a single setting, which may have an OOD error."""
     if not is_fitted:
-        return f"The setting does not fit its training data, {NO_TEST}"
-    text = "The setting fits its training data"
+        return f"The setting does not fit what it was trained on, {NO_TEST}"
+    text = "The setting fits what it was trained on"
     for error in ood_errors:
-        text += f"; its mean OOD error is {error:.3g}"
+        text += f"; its held-out relative MSE is {error:.3g}"
     return f"{text}."
 
 
@@ -270,7 +293,7 @@ def describe_tests(rows: Sequence[Row], reference: str = "") -> str:
     if reference:
         pairs = f"pairs with {reference}"
     text = (
-        f"At equal seeds the OOD error differs in {len(clear)} of "
+        f"At equal seeds the held-out error differs in {len(clear)} of "
         f"{len(tested)} {pairs} (paired t-test, p < {LEVEL} by Holm)"
     )
     named = clear[:MAX_NAMED]

@@ -143,7 +143,10 @@ def describe_confounds(configs: Sequence[RunConfig]) -> str:
         rest = len(names) - MAX_CONFOUNDS
         names = [*names[:MAX_CONFOUNDS], f"{rest} more flags"]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{listed} differ together, so neither alone explains a difference."
+    return (
+        f"The flags {listed} differ together, so none alone explains a "
+        "difference."
+    )
 
 
 def is_trial(name: str) -> bool:
@@ -230,13 +233,22 @@ def _describe_error(metrics: Mapping[str, Any], error: float) -> str:
     above = ""
     if "floor_mse" in metrics["id"]:
         above = " above floor_mse"
-    reference = metrics.get("reference")
-    if not reference:
+    if not metrics.get("reference"):
         return f"the relative MSE{above} there is {error:.2g}"
-    image = f"the {reference}"
-    if reference.startswith("blank"):
-        image = "a blank image"
+    image = name_reference(metrics)
     return f"its error{above} there is {error:.2g} times {image}'s"
+
+
+def name_reference(metrics: Mapping[str, Any]) -> str:
+    """Names what has the relative MSE 1, as `a blank image`.
+
+    Args:
+        metrics: The content of a `metrics.json`; older ones have no name.
+    """
+    label = metrics.get("reference", "blank image")
+    if label.startswith("blank"):
+        return "a blank image"
+    return f"the {label}"
 
 
 def _count_peaks(metrics: Mapping[str, Any]) -> str:

@@ -38,6 +38,7 @@ WEIGHTS_HASH = "weights_hash"  # the entry of `metrics.json`
 PUBLISHED = Path("saved_models", "published")
 CLONE = Path(__file__).parents[2]
 TRIALS = "trials"  # the folder of runs in a sweep's folder
+SWEEP_FLAGS = "sweep.flags"
 # What training, `tfcomp analyze` and TensorBoard's projector write into a run
 # folder. The flags are no part of it: they tell whose folder it is.
 OUTPUTS = (

@@ -283,7 +283,7 @@ def plot(
     rows: list[Any] = figure.data.to_dict("records")
     exhibit = Exhibit(
         name=name,
-        title=name.replace("_", " "),
+        title=name.replace("_", " ").capitalize(),
         caption="Means over seeds, with 95 % intervals.",
         figure=figure,
         rows=rows,

@@ -26,7 +26,7 @@ from tfcomp.metrics.registry import is_measured
 from tfcomp.models.registry import choose_threads
 from tfcomp.storage import files
 from tfcomp.storage.files import lock_folder
-from tfcomp.storage.run_folder import FLAGS_FILE, is_finished
+from tfcomp.storage.run_folder import FLAGS_FILE, SWEEP_FLAGS, is_finished
 from tfcomp.sweeps import grid
 from tfcomp.sweeps.pool import Pool, SchedulerOptions, open_pool
 from tfcomp.sweeps.worker_task import Task, TaskFunction, run_trial
@@ -261,7 +261,7 @@ class Sweep(Workload):
 
     kind = "sweep"
     noun = "trials"
-    flags_name = "sweep.flags"
+    flags_name = SWEEP_FLAGS
 
     items: Sequence[grid.Trial]
     settings: grid.SweepSettings

@@ -146,7 +146,7 @@ def test_nothing_is_drawn_without_runs(tmp_path: Path):
     "name, networks",
     [
         ("1d", {"bump code": "donut", "ramp code": "ramp"}),
-        ("3d", {"corner, both": "low_rank"}),
+        ("3d", {"corner, both penalties": "low_rank"}),
         ("4b", {"0 bumps": "stripes", "50 bumps": "stripes_and_bumps"}),
         ("9a", {"rotated digit": "rotated_mnist"}),
         ("10", {}),

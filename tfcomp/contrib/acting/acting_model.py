@@ -243,7 +243,7 @@ class ActingModel(keras.Model):
         done: tf.Tensor,
         subpixels: int | None,
     ) -> tf.Tensor:
-        """Computes relative errors of candidates, means over the batch.
+        """Computes the relative MSE of candidates, means over the batch.
 
         A blank image has the error 1.
 

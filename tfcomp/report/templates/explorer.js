@@ -498,14 +498,13 @@ function describeMarks(i) {
     return `In the region, which this control was trained on.${cut}`;
   }
   if (!orders.length) return `Held out.${cut}`;
-  const how = order[i] === 1 ? "is a sum over factors"
-    : `has interactions of at most ${order[i]} factors`;
+  const how = order[i] === 1 ? "the factors act separately"
+    : `at most ${order[i]} factors interact`;
   return (order[i]
-    ? `Held out; determined at order ${order[i]}: the training combinations `
-    + `determine every quantity that ${how}. ${
-      run().items ? "" : "Pixels may interact more."}`
-    : "Held out; not determined: the training combinations do not determine "
-    + "even quantities that are sums over factors.") + cut;
+    ? `Held out; identifiable if ${how}${
+      run().items ? "." : ", which these images need not do."}`
+    : "Held out; not identifiable: training does not determine this "
+    + "combination even if the factors act separately.") + cut;
 }
 
 // Room for the longest texts, or the images below would jump.
@@ -567,10 +566,10 @@ function drawUnits() {
     .sort((one, other) => spread[other] - spread[one])
     .slice(0, SHOWN_UNITS);
   box.querySelector("p").textContent = order.length
-    ? `Activation maps of units of ${stage.name}, of those on the page the `
-      + "units that vary most on this map; each from its least to its largest "
-      + "value over all combinations. Click one to enlarge it."
-    : `No unit of ${stage.name} on the page varies on this map.`;
+    ? `Units of ${stage.name} (of those stored here) that vary most on this `
+      + "map, each from its least to its largest activation. Click one to "
+      + "enlarge it."
+    : `No stored unit of ${stage.name} varies on this map.`;
   const buttons = order.map((unit) => {
     const number = stage.units[unit];
     const canvas = make("canvas", {width: plane.nx, height: plane.ny});
