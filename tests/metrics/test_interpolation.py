@@ -13,7 +13,6 @@ from tfcomp.metrics.interpolation import (
     compute_interpolation,
     find_edges,
     fit_kernels,
-    interpolate_edges,
     make_kernel,
     summarize_interpolation,
 )
@@ -197,12 +196,6 @@ def test_weights_tell_a_blend_from_copies(truth, weights, expected):
     assert summary["truth_r2"] < 0.95
     # In halves of a weight: of -1/4, 0, 1/4 about one half.
     assert summary["weight_r2"] == approx(expected)
-
-
-def test_planted_interpolator(truth):
-    outputs = interpolate_edges(truth, GAP)
-    scores = compute_interpolation(outputs, truth, GAP)
-    assert_allclose(scores.linear_r2, 1)
 
 
 def test_no_interpolation(truth):

@@ -1,6 +1,5 @@
 """Scores of all points in blocks, and analyses at other points."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tfcomp import analyze
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics import output_analysis, point_scores
@@ -23,7 +21,6 @@ from tfcomp.report.report_build import MAKERS
 pytestmark = pytest.mark.usefixtures("untraced")
 
 SIZES = (2, 4, 5)
-FILES = ("run.flags", "metrics.json", "model.keras")
 NETWORK = (
     "--dataset=table",
     "--region=factor_1:2-3",
@@ -199,17 +196,3 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
     for same in (analysis.for_maps, analysis.for_pairs):
         assert same is analysis
     assert analysis.for_explorer(4096) is analysis
-
-
-def test_no_results_are_written_into_the_run(smoke_run, tmp_path):
-    """Only the report, and the data of TensorBoard's projector."""
-    (events,) = Path(smoke_run.run_dir).glob("*tfevents*")
-    names = {*FILES, events.name}
-    for name in names:
-        shutil.copy(Path(smoke_run.run_dir, name), tmp_path)
-    command = ["analyze", str(tmp_path), "--sections=manifolds"]
-
-    assert analyze.main(command) == 0
-
-    written = {path.name for path in tmp_path.iterdir()} - names
-    assert written == {"analysis", "projector", "projector_config.pbtxt"}

@@ -179,10 +179,8 @@ def test_what_a_notebook_shows(run, shapes):
     assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
 
 
-def test_samples_errors_and_layers_are_plotted(shapes):
-    assert shapes.plot_samples("id").axes
+def test_held_out_samples_and_layers_are_plotted(shapes):
     assert shapes.plot_samples("ood").axes
-    assert shapes.plot_error().axes
     assert shapes.plot_layers().axes
 
 
