@@ -106,7 +106,6 @@ def test_categories_that_do_not_exist(factors, shapes):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda r: r.draw(z=1), "all of x, y"),
         (lambda r: r.draw(x=1), "all of x, y"),
         (lambda r: r.draw([1, 2, 3]), r"\[n, 2\]"),
         (lambda r: r.draw([1, 2], x=1), "once"),
