@@ -5,8 +5,6 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from fontTools import subset
-from fontTools.ttLib import TTFont
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -91,26 +89,6 @@ def test_a_finished_figure_is_drawn_once(
 
     assert len(drawn) == 2
     assert figure.axes[0].get_position().bounds == place
-
-
-def test_fonts_in_files_have_no_rules_for_shaping(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    full = subset.Options
-    dropped = []
-
-    def load(path: str, options: subset.Options) -> TTFont:
-        dropped.append(options.drop_tables)
-        return load_font(path, options)
-
-    load_font = subset.load_font
-    monkeypatch.setattr(subset, "load_font", load)
-    figure = draw_line()
-
-    exhibits.figure_to_pdf(figure)
-
-    assert {"GPOS", "GSUB"} <= set(dropped[0])
-    assert subset.Options is full
 
 
 @pytest.mark.parametrize("height", [0.29, 0.58, 1.15, 2.3])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from numpy.testing import assert_allclose
 from PIL import Image
 from tensorboard.backend.event_processing.data_provider import (
@@ -57,13 +56,6 @@ def open_projector(log_dir: Path) -> Callable[..., bytes]:
             return response.get_data()
 
     return fetch
-
-
-def test_a_folder_without_event_files_stays_empty(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        write_projector(tmp_path, STAGES, METADATA, IMAGES)
-
-    assert not list(tmp_path.iterdir())
 
 
 def test_tensorboard_serves_tensors_metadata_and_sprite(tmp_path):

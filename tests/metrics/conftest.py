@@ -15,6 +15,8 @@ from tfcomp.metrics.references import compute_border_distance
 
 # A dark bump on 16 x 16 pixels, the middle held out.
 BUMPS = ("--flagfile=smoke.flags", "--grid_size=16", "--region=square:3-12")
+# The same on 8 x 8 pixels.
+FEW_BUMPS = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
 # A drawn digit at 90 angles, 160 to 200 degrees held out.
 ROTATION = (
     "--flagfile=rotated_mnist.flags",
@@ -125,6 +127,11 @@ def make_study() -> Callable:
         return RunAnalysis.of_run(run)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def make_small(make_study) -> Callable:
+    return functools.partial(make_study, base=FEW_BUMPS)
 
 
 @pytest.fixture(scope="session")

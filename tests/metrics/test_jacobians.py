@@ -81,21 +81,6 @@ def test_equals_batch_jacobian(name, request):
         assert_allclose(alone[stage], expected[3:4], atol=1e-6)
 
 
-def test_dynamic_batch_keeps_units_static(conv):
-    compute = tf.function(
-        lambda f: compute_stage_jacobians(conv, f),
-        input_signature=[tf.TensorSpec([None, 2], tf.float32)],
-    )
-    factors = make_factors(4)
-
-    shapes = compute.get_concrete_function().output_shapes
-    jacobians = compute(factors)
-
-    expected = compute_stage_jacobians(conv, factors)
-    assert shapes["conv"].as_list() == [None, 54, 2]  # 3 x 3 x 6 units
-    assert_allclose(jacobians["image"], expected["image"], atol=1e-6)
-
-
 def test_odd_stages():
     """Constant, shared, the factors themselves, and one value a row."""
 

@@ -152,13 +152,13 @@ def test_the_published_factorization(make_study):
     json.dumps(metrics, allow_nan=False)
 
 
-def test_factors_in_other_units(make_study):
+def test_factors_in_other_units(make_small):
     """Equation 7 of a stage with one factor counted in hundredths."""
 
     def merge(f):
         return keras.ops.stack([f @ [[100.0], [1.0]]], 1)
 
-    study = make_study("truth", stage_0=merge)
+    study = make_small("truth", stage_0=merge)
 
     rows = geometry.measure_orthogonality(study)
 
@@ -166,7 +166,7 @@ def test_factors_in_other_units(make_study):
     assert merged["factorization"] > 0.98
     assert merged["worst_pair_factorization"] == approx(0)
     assert merged["chance_factorization"] == 0
-    assert rows["image"]["chance_factorization"] > 0.9
+    assert rows["image"]["chance_factorization"] > 0.85
 
 
 def test_interpolation_of_edges(make_turned, turning):
@@ -196,9 +196,9 @@ def test_jump_in_the_gap(turning):
     assert rows["stage_1"]["gap_max_speed"] > 5
 
 
-def test_metrics_without_a_meaning_are_absent(make_study, turning):
+def test_metrics_without_a_meaning_are_absent(make_small, turning):
     of_one_factor = compute_metrics(turning)
-    without_region = compute_metrics(make_study("truth", "--region=none"))
+    without_region = compute_metrics(make_small("truth", "--region=none"))
 
     for name in ("additive_share", "ratio_factorization", "faint_far_share"):
         assert name not in of_one_factor
@@ -208,11 +208,11 @@ def test_metrics_without_a_meaning_are_absent(make_study, turning):
     assert without_region["log_volume_sd"] != [None]
 
 
-def test_a_diverged_model_gives_null(make_study):
+def test_a_diverged_model_gives_null(make_small):
     def diverge(dataset) -> np.ndarray:
         return np.nan * render_truth(dataset)
 
-    study = make_study(diverge, stage_0=lambda f: np.nan * f)
+    study = make_small(diverge, stage_0=lambda f: np.nan * f)
 
     metrics = compute_metrics(study)
 
@@ -233,8 +233,8 @@ def test_a_diverged_model_gives_null(make_study):
     json.dumps(metrics, allow_nan=False)
 
 
-def test_blank_outputs(make_study):
-    metrics = compute_metrics(make_study("blank"))
+def test_blank_outputs(make_small):
+    metrics = compute_metrics(make_small("blank"))
     expected = {
         "sharing_near_r2_centered": None,
         "faint_near_share": 1,

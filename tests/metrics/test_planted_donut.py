@@ -27,9 +27,9 @@ SIZE = 28
 SPACE = planted.make_space(SIZE, SIZE)
 FULL_GRID = planted.make_grid(SIZE, SIZE)
 HOLE = planted.hold_out(FULL_GRID, 6, 22)
-# Every second held-out position is enough to tell, as on a chess board.
-IS_BLACK = FULL_GRID.sum(axis=1) % 2 == 0
-KEPT = ~HOLE | IS_BLACK
+# Every fourth held-out position is enough to tell.
+IS_TOLD = FULL_GRID.sum(axis=1) % 4 == 0
+KEPT = ~HOLE | IS_TOLD
 GRID = FULL_GRID[KEPT]
 IS_OOD = HOLE[KEPT]
 KNOWN_GRID = GRID[~IS_OOD]
@@ -155,7 +155,7 @@ def share(outputs: Array) -> dict:
         (plant_random_weights, 0.2, 0.3),
         # Not of all that share a factor: no control of this number.
         (plant_nearest_of_each, -0.2, 0.0),
-        (plant_noise, -0.8, -0.4),
+        (plant_noise, -0.8, -0.3),
     ],
 )
 def test_sums_of_stripes_have_an_additive_kernel(plant, low, high):
@@ -260,16 +260,3 @@ def test_small_grids_have_no_rival():
 
     assert np.isnan(r2["rival"]).all()
     assert np.isfinite(r2["sharing"]).all()
-
-
-def test_a_free_constant_explains_no_bump():
-    points = SMALL_GRID[SMALL_OOD]
-    inner = planted.hold_out(points, 6, 7)
-    even = SMALL_BUMPS.copy()
-    even[~SMALL_OOD] = 0.3
-
-    brighter = share_small(SMALL_BUMPS + 0.1)
-    useless = share_small(even)  # no memory is of any use
-
-    assert brighter["sharing"][inner].max() < 0.5
-    assert useless["sharing"] == approx(0)

@@ -39,7 +39,7 @@ def make_linear(units: int) -> Array:
     return TARGETS @ make_noise(2, units) + 3
 
 
-@pytest.mark.parametrize("units", [3, 100, 160, 161, 500])
+@pytest.mark.parametrize("units", [3, 160, 161, 500])
 @pytest.mark.parametrize("noise", [0.0, 20.0])
 def test_scores_are_those_of_separate_fits(units, noise):
     """By scikit-learn, with a decomposition for every fold."""

@@ -144,7 +144,7 @@ def dataset():
     return make_dataset(SMOKE)
 
 
-def test_a_number_of_every_stage(make_study):
+def test_a_number_of_every_stage(make_small):
     views = {}
 
     @tfcomp.register_metric("largest")
@@ -154,14 +154,14 @@ def test_a_number_of_every_stage(make_study):
             return None
         return stage.activations.max()
 
-    study = make_study("truth", stage_0=lambda f: 2.0 * f)
-    assert study.layers.summary["stage_0"]["largest"] == 30.0
+    study = make_small("truth", stage_0=lambda f: 2.0 * f)
+    assert study.layers.summary["stage_0"]["largest"] == 14.0
     assert study.layers.summary["image"]["largest"] is None
     view = views["stage_0"]
     assert_array_equal(view.factors, study.splits.grid)
     assert_array_equal(view.is_ood, study.splits.is_ood)
     assert_allclose(view.activations, 2.0 * study.splits.grid)
-    assert tabulate_stages(study, ["largest"])["stage_0"] == {"largest": 30.0}
+    assert tabulate_stages(study, ["largest"])["stage_0"] == {"largest": 14.0}
     assert compute_metrics(study)["stages"] == study.stages
 
 
@@ -195,7 +195,7 @@ def fail(_) -> float:
     ],
 )
 def test_a_mistake_is_one_line_before_the_training_and_after(
-    per, function, words, dataset, working_folder, make_study, capsys
+    per, function, words, dataset, working_folder, make_small, capsys
 ):
     """A late one, on real activations alone, costs only the number."""
     tfcomp.register_metric("mine", per=per)(function)
@@ -210,7 +210,7 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
         assert "\n" not in message
     assert not list(working_folder.iterdir())
 
-    study = make_study("truth")
+    study = make_small("truth")
     numbers = study.evaluation.scores["ood"]
     if per == "stage":
         numbers = study.layers.summary["image"]
@@ -227,10 +227,10 @@ def test_a_mistake_is_one_line_before_the_training_and_after(
     ],
 )
 def test_numbers_outside_of_the_range_are_noted(
-    value, kept, words, make_study, capsys
+    value, kept, words, make_small, capsys
 ):
     tfcomp.register_metric("mine", range=(0, 1))(lambda stage: value)
-    summary = make_study("truth").layers.summary
+    summary = make_small("truth").layers.summary
 
     assert {row["mine"] for row in summary.values()} == {kept}
     assert words in capsys.readouterr().err

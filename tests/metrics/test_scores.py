@@ -147,24 +147,6 @@ def test_blank_truth_has_no_relative_mse(polarity):
     assert numbers["relative_mse"] is None
 
 
-def test_peaks_are_x_then_y(polarity):
-    positions = [
-        (2, 9),
-        (9, 2),
-        (0, 11),
-        (11, 0),
-        (0, 0),
-        (11, 11),
-        (5, 6),
-    ]
-    bumps = make_bumps(np.array(positions), SIZE)
-    images = to_polarity(bumps, polarity)
-
-    peaks = scores.compute_peaks(images, polarity)
-
-    assert_array_equal(peaks, positions)
-
-
 @pytest.mark.parametrize(
     "position, error, is_right",
     [

@@ -17,7 +17,8 @@ def no_pdf(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def window() -> Iterator[Any]:
+    """The one page of a browser; each further one takes a second."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright, of the extra `test`"
     )
@@ -34,20 +35,21 @@ def browser() -> Iterator[Any]:
             executable_path=installed[0],
             args=options,
         )
-        yield chromium
+        yield chromium.new_page()
         chromium.close()
 
 
 @pytest.fixture(scope="module")
-def open_page(browser: Any) -> Callable[..., Any]:
+def open_page(window: Any) -> Callable[[str], Any]:
     """Opens a page, which collects what goes wrong in `problems`."""
+    window.problems = []
+    window.on("console", lambda message: window.problems.append(message.text))
+    window.on("pageerror", lambda error: window.problems.append(str(error)))
 
-    def open_page(url: str, **options: Any) -> Any:
-        page = browser.new_page(**options)
-        page.problems = []
-        page.on("console", lambda message: page.problems.append(message.text))
-        page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.goto(url)
-        return page
+    def open_page(url: str) -> Any:
+        window.goto("about:blank")
+        window.problems.clear()
+        window.goto(url)
+        return window
 
     return open_page

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 import tfcomp
-from tests.report.test_explorer import CLASSES, IMAGES, NAMES, make_model
+from tests.report.test_browser import CLASSES, IMAGES, NAMES, make_model
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.figures.image_files import make_sprite
 from tfcomp.metrics.references import predict_references

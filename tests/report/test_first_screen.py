@@ -35,7 +35,6 @@ HASHES = ["0123456789abcdef", "fedcba9876543210", "00112233aabbccdd"]
 @pytest.fixture(scope="module")
 def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
     """Untrained networks on stripes and 0 or 3 bumps."""
-    folder = tmp_path_factory.mktemp("series")
     analyses = []
     for count in (0, 3):
         flags = (
@@ -45,7 +44,7 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
         config = parse_config(flags.split())
         dataset = make_dataset(config)
         run = LoadedRun(
-            folder / f"{count}",
+            tmp_path_factory.mktemp("series"),
             config,
             dataset,
             make_model(config, dataset, "float32"),
@@ -107,6 +106,7 @@ def test_a_run_that_cannot_be_written(series, capsys):
     write_projections(series[0])
 
     assert "event files" in capsys.readouterr().err
+    assert not list(series[0].run.path.iterdir())
 
 
 @pytest.mark.usefixtures("no_pdf")

@@ -106,7 +106,6 @@ def test_categories_that_do_not_exist(factors, shapes):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda r: r.draw(z=1), "all of x, y"),
         (lambda r: r.draw(x=1), "all of x, y"),
         (lambda r: r.draw([1, 2, 3]), r"\[n, 2\]"),
         (lambda r: r.draw([1, 2], x=1), "once"),
@@ -179,10 +178,8 @@ def test_what_a_notebook_shows(run, shapes):
     assert set(shapes.scores["id"]) == {"mse", "relative_mse", "r2"}
 
 
-def test_samples_errors_and_layers_are_plotted(shapes):
-    assert shapes.plot_samples("id").axes
+def test_held_out_samples_and_layers_are_plotted(shapes):
     assert shapes.plot_samples("ood").axes
-    assert shapes.plot_error().axes
     assert shapes.plot_layers().axes
 
 

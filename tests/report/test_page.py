@@ -1,19 +1,16 @@
 """The frame of all pages, and sections that users register."""
 
-from __future__ import annotations
-
 import html
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import tfcomp
-from tfcomp.figures.curve_plots import draw_curves
-from tfcomp.figures.exhibits import Exhibit, save_exhibit
+from tfcomp import analyze
+from tfcomp.figures.exhibits import Exhibit
 from tfcomp.report import stage_section
 from tfcomp.report.page import (
     SECTIONS,
@@ -26,14 +23,9 @@ from tfcomp.report.page import (
 from tfcomp.report.report_build import MAKERS
 from tfcomp.report.score_table import Links
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from playwright.sync_api import Page
-
 pytestmark = pytest.mark.usefixtures("untraced")
 
-NAMES = ("one", "a name with & and #", "three")
+FILES = ("run.flags", "metrics.json", "model.keras")
 EVIL = "\"'><script>evil()</script><img src=x onerror=evil()>&lt;"
 
 
@@ -90,140 +82,6 @@ def test_what_does_not_apply_is_not_shown():
     assert '<a href="../a%20%231/">a</a>' in page
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of three sections, each with a wide picture and a wide table."""
-    folder = tmp_path_factory.mktemp("page")
-    table = pd.DataFrame({"line": [0, 1]})
-    rows = [{f"a long name of column {i}": 0.5 for i in range(40)}] * 30
-    sections = []
-    for i, name in enumerate(NAMES):
-        figure = draw_curves(
-            table,
-            xlabel="x",
-            ylabel="y",
-        )
-        figure.set_figwidth(16)
-        exhibit = Exhibit(
-            name,
-            f"Exhibit {name}",
-            "Text.",
-            figure,
-            rows,
-        )
-        save_exhibit(exhibit, folder)
-        section = Section(
-            f"s{i}",
-            f"Section {i}",
-            "Asks.",
-            [exhibit],
-            f"Finding {i}.",
-        )
-        sections.append(section)
-    answer = Answer(["The first sentence."], [])
-    page = render_page(
-        "A page",
-        "Made now.",
-        answer,
-        sections,
-        folder,
-    )
-    (folder / "page.html").write_text(page, "utf-8")
-    return folder / "page.html"
-
-
-@pytest.fixture(scope="module")
-def opened(open_page: Callable, path: Path) -> Page:
-    return open_page(path.as_uri())
-
-
-@pytest.fixture
-def page(opened: Page, path: Path) -> Iterator[Page]:
-    """The page as it was opened; nothing may have gone wrong at the end."""
-    opened.set_viewport_size({"width": 1280, "height": 600})
-    opened.goto("about:blank")
-    opened.goto(path.as_uri())
-    yield opened
-    assert not opened.problems
-
-
-def list_open(page: Page) -> list[str]:
-    return page.evaluate(
-        """() => [...document.querySelectorAll("details.part")]
-          .filter((part) => part.open).map((part) => part.id)"""
-    )
-
-
-def test_sections_fold_by_mouse_and_by_keys(page):
-    finding = page.get_by_text("Finding 1.")
-    assert list_open(page) == []
-    assert finding.is_visible()
-
-    finding.click()
-    assert list_open(page) == ["section-s1"]
-
-    page.locator("#section-s0 > summary").focus()
-    page.keyboard.press("Enter")
-    assert list_open(page) == ["section-s0", "section-s1"]
-    page.keyboard.press("Enter")
-    assert list_open(page) == ["section-s1"]
-
-    page.get_by_role("button", name="Unfold all").click()
-    assert len(list_open(page)) == 3
-    page.get_by_role(
-        "button",
-        name="Fold all",
-        exact=True,
-    ).click()
-    assert list_open(page) == []
-
-
-def test_links_unfold_what_they_lead_to(page, path):
-    link = page.get_by_role("link", name="Section 2")
-    link.click()
-    assert list_open(page) == ["section-s2"]
-
-    # The same link once more, although the address stays.
-    page.locator("#section-s2 > summary").click()
-    link.click()
-    assert list_open(page) == ["section-s2"]
-
-    page.goto("about:blank")
-    page.goto(f"{path.as_uri()}#figure-one")
-    assert list_open(page) == ["section-s0"]
-    assert page.locator("#figure-one img").is_visible()
-
-
-def test_pictures_are_enlarged(page):
-    page.get_by_text("Finding 0.").click()
-    link = page.locator("#figure-one a.zoom")
-    dialog = page.locator("#page-zoom")
-
-    link.focus()
-    page.keyboard.press("Enter")
-
-    assert dialog.is_visible()
-    small = link.locator("img")
-    large = dialog.locator("img")
-    assert large.get_attribute("src") == small.get_attribute("src")
-    assert large.get_attribute("alt") == small.get_attribute("alt")
-    page.keyboard.press("Escape")
-    assert not dialog.is_visible()
-
-
-@pytest.mark.parametrize("width", [1280, 375])
-def test_contents_stick_and_nothing_is_cut(page, width):
-    page.set_viewport_size({"width": width, "height": 600})
-    page.get_by_role("button", name="Unfold all").click()
-
-    page.evaluate("scrollTo(0, 300)")
-
-    box = page.locator("nav").bounding_box()
-    assert box["y"] == pytest.approx(0, abs=1)
-    page_width = page.evaluate("document.documentElement.scrollWidth")
-    assert page_width <= width
-
-
 def list_answers(models: list) -> list[tfcomp.Exhibit]:
     rows = [{"model": model.name, "answer": 42} for model in models]
     rows.append({"more": 1.5})
@@ -240,12 +98,12 @@ def list_answers(models: list) -> list[tfcomp.Exhibit]:
 @pytest.mark.usefixtures("no_pdf")
 def test_a_page_with_a_section_of_a_user(tmp_path):
     """Names of levels, which name curves, are not names of files."""
-    images = np.random.default_rng(0).random((24, 4, 4)).astype("f4")
+    images = np.random.default_rng(0).random((16, 4, 4)).astype("f4")
     table = tfcomp.FactorTable(
         images,
-        np.array(list(np.ndindex(3, 8))),
+        np.array(list(np.ndindex(2, 8))),
         names=["kind", "x"],
-        levels=[["a/b", "a_b", "../c"], None],
+        levels=[["a/b", "a_b"], None],
         values=[None, [0, 1, 2, 3, 4, 6, 7, 8]],
     )
     result = tfcomp.evaluate(table.draw, table, region="x:3-4")
@@ -265,7 +123,7 @@ def test_a_page_with_a_section_of_a_user(tmp_path):
     answers = path.with_name("own_mine_answers.csv").read_text()
     assert answers.splitlines() == ["model,answer,more", "model,42,", ",,1.5"]
     files = {file.name for file in path.parent.glob("*_gap_images_*.png")}
-    assert files == {f"model_gap_images_{i}.png" for i in range(3)}
+    assert files == {f"model_gap_images_{i}.png" for i in range(2)}
     # Nothing was written beside the report.
     assert list(tmp_path.iterdir()) == [path.parent]
 
@@ -345,3 +203,20 @@ def test_umap_that_fails_is_left_out(donut, monkeypatch, capsys):
     (line,) = capsys.readouterr().err.splitlines()
     assert "donut" in line
     assert "LLVM ERROR" in line
+
+
+@pytest.mark.usefixtures("no_pdf")
+def test_no_results_are_written_into_the_run(smoke_run, tmp_path, monkeypatch):
+    """Only the report, and the data of TensorBoard's projector."""
+    (events,) = Path(smoke_run.run_dir).glob("*tfevents*")
+    names = {*FILES, events.name}
+    for name in names:
+        shutil.copy(Path(smoke_run.run_dir, name), tmp_path)
+    section = Section("manifolds", "", "", [])
+    monkeypatch.setitem(MAKERS, "manifolds", lambda _: section)
+    command = ["analyze", str(tmp_path), "--sections=manifolds"]
+
+    assert analyze.main(command) == 0
+
+    written = {path.name for path in tmp_path.iterdir()} - names
+    assert written == {"analysis", "projector", "projector_config.pbtxt"}

@@ -53,15 +53,7 @@ def find_interval(values: np.ndarray) -> list[float]:
     return [mean, low, high]
 
 
-@pytest.mark.parametrize(
-    ("row", "seeds"),
-    [("depth 2", slice(3)), ("depth 3", slice(3, 6))],
-)
-def test_scores_have_means_and_intervals_over_seeds(
-    numbers,
-    row,
-    seeds,
-):
+def test_scores_have_means_and_intervals_over_seeds(numbers):
     names = ["ood/mse", "own"]
 
     plot = tfcomp.plot_scores(
@@ -73,12 +65,13 @@ def test_scores_have_means_and_intervals_over_seeds(
 
     assert plot.get_figwidth() == 3.0
     marks = plot.data.set_index(["panel", "row", "mark"]).sort_index()
-    points = marks.loc[("ood/mse", row, "seed"), "value"]
-    assert_array_equal(points, ERRORS[seeds])
-    (mse,) = marks.loc[[("ood/mse", row, "mean")]].to_numpy()
-    (own,) = marks.loc[[("own", row, "mean")]].to_numpy()
-    assert_allclose(mse, np.exp(find_interval(np.log(ERRORS[seeds]))))
-    assert_allclose(own, find_interval(OWN[seeds]))
+    for row, seeds in {"depth 2": slice(3), "depth 3": slice(3, 6)}.items():
+        points = marks.loc[("ood/mse", row, "seed"), "value"]
+        assert_array_equal(points, ERRORS[seeds])
+        (mse,) = marks.loc[[("ood/mse", row, "mean")]].to_numpy()
+        (own,) = marks.loc[[("own", row, "mean")]].to_numpy()
+        assert_allclose(mse, np.exp(find_interval(np.log(ERRORS[seeds]))))
+        assert_allclose(own, find_interval(OWN[seeds]))
 
 
 @pytest.mark.parametrize("plot", [tfcomp.plot_scores, tfcomp.plot_curves])

@@ -1,4 +1,4 @@
-"""The explorer in a browser: what it shows is what the models draw."""
+"""Pages in a browser: the explorer shows what models draw, sections fold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -14,13 +15,16 @@ import tfcomp
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.datasets.views import from_contrast
+from tfcomp.figures.curve_plots import draw_curves
+from tfcomp.figures.exhibits import Exhibit, save_exhibit
 from tfcomp.figures.image_files import write_outputs
 from tfcomp.metrics.references import predict_references
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.metrics.superposition import superpose
+from tfcomp.report.page import Answer, Section, render_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Page
 
@@ -95,15 +99,32 @@ def path(
 
 @pytest.fixture(scope="module")
 def opened(open_page: Callable, path: Path) -> Page:
-    page = open_page(path.as_uri())
-    page.on("request", lambda request: page.problems.append(request.url[:40]))
-    return page
+    """The page, for the tests before another one is opened."""
+    return open_page(path.as_uri())
 
 
 @pytest.fixture
-def page(opened: Page) -> Page:
-    opened.reload()
-    return opened
+def page(open_page: Callable, path: Path) -> Page:
+    return open_page(path.as_uri())
+
+
+READ_ALL = """run => {
+  const find = selector => document.querySelector(`#explorer ${selector}`);
+  const read = role => {
+    const canvas = find(`canvas[data-role="${role}"]`);
+    const {width, height} = canvas;
+    const context = canvas.getContext("2d");
+    return Array.from(context.getImageData(0, 0, width, height).data);
+  };
+  const shown = {truth: [], output: [], marks: []};
+  window.tfcomp.combinations.forEach((_, combination) => {
+    window.tfcomp.select(run, combination);
+    shown.truth.push(read("truth"));
+    shown.output.push(read("output"));
+    shown.marks.push(find('[data-part="marks"]').innerText);
+  });
+  return shown;
+}"""
 
 
 def read_pixels(page: Page, role: str) -> np.ndarray:
@@ -161,23 +182,25 @@ def click(page: Page, column: int, row: int):
 
 
 def test_no_error_and_no_request(page, path):
-    page.problems.clear()
+    requests = []
+    page.on("request", lambda request: requests.append(request.url[:40]))
 
     page.reload()
 
+    assert page.problems == []
     own = path.as_uri()[:40]
-    for problem in page.problems:
-        assert problem.startswith((own, "data:image/png"))
+    for address in requests:
+        assert address.startswith((own, "data:image/png"))
     text = path.read_text().replace("http-equiv", "")
     assert "http" not in text
 
 
-def test_runs_and_combinations(page, models):
+def test_runs_and_combinations(opened, models):
     splits = models[0].dataset.splits
 
-    combinations = list_combinations(page)
+    combinations = list_combinations(opened)
 
-    assert page.evaluate("window.tfcomp.runs") == ["right", "wrong"]
+    assert opened.evaluate("window.tfcomp.runs") == ["right", "wrong"]
     assert 0 < splits.is_ood.sum() < 24
     for combination, classes, is_ood in zip(
         combinations,
@@ -192,47 +215,45 @@ def test_runs_and_combinations(page, models):
     assert combinations[-1]["levels"] == levels
 
 
-def test_what_does_not_exist_is_not_selected(page):
+def test_what_does_not_exist_is_not_selected(opened):
     for run, combination in ((2, 0), (-1, 0), (0, 24), (0, 0.5)):
         with pytest.raises(Exception, match="from 0 to"):
-            select(page, run, combination)
+            select(opened, run, combination)
 
 
-def test_pixels_are_those_of_the_models(page, models):
+def test_pixels_are_those_of_the_models(opened, models):
     is_ood = models[0].dataset.splits.is_ood
 
     for run, model in enumerate(models):
-        for combination, image in enumerate(model.draw()):
-            select(page, run, combination)
+        shown = opened.evaluate(READ_ALL, run)
 
-            truth = read_pixels(page, "truth")
-            output = read_pixels(page, "output")
-            marks = page.inner_text('#explorer [data-part="marks"]')
-            assert_allclose(truth, IMAGES[combination], atol=STEP)
-            assert_allclose(output, image, atol=STEP)
-            assert marks.startswith("Held out") == is_ood[combination]
+        marks = [text.startswith("Held out") for text in shown["marks"]]
+        assert_array_equal(marks, is_ood)
+        for role, images in (("truth", IMAGES), ("output", model.draw())):
+            pixels = np.reshape(shown[role], (24, 4, 5, 4)) / 255
+            assert_allclose(pixels[..., :3], images, atol=STEP)
 
 
-def test_an_output_that_differs_shows_as_different(page):
+def test_an_output_that_differs_shows_as_different(opened):
     row, column, _ = CHANGE
     for run, combination in ((0, PLANTED), (1, 3), (1, PLANTED)):
         is_planted = (run, combination) == (1, PLANTED)
         expected = np.zeros((4, 5), bool)
         expected[row, column] = is_planted
 
-        select(page, run, combination)
+        select(opened, run, combination)
 
-        difference = read_pixels(page, "difference")
+        difference = read_pixels(opened, "difference")
         differs = (difference != NEUTRAL).any(axis=-1)
-        errors = page.locator('#explorer [data-part="scores"] tr').nth(1)
+        errors = opened.locator('#explorer [data-part="scores"] tr').nth(1)
         cells = errors.inner_text().split("\t")
         assert_array_equal(differs, expected)
         assert (cells[1 + run] != "0") == is_planted
         # The outputs of both runs stand beside each other.
-        assert page.locator("#explorer canvas[data-run]").count() == 2
+        assert opened.locator("#explorer canvas[data-run]").count() == 2
 
 
-def test_predictors_without_a_network(page, models):
+def test_predictors_without_a_network(opened, models):
     dataset = models[0].dataset
     is_ood = dataset.splits.is_ood
     references = predict_references(dataset)
@@ -245,10 +266,10 @@ def test_predictors_without_a_network(page, models):
     }
 
     for combination in np.flatnonzero(is_ood):
-        select(page, 0, combination)
+        select(opened, 0, combination)
 
         for role, images in predictions.items():
-            pixels = read_pixels(page, role)
+            pixels = read_pixels(opened, role)
             expected = images[combination].clip(0, 1)
             assert_allclose(pixels, expected, atol=STEP)
 
@@ -310,7 +331,6 @@ def test_maps_have_y_where_images_have_it(
         assert factors == {"x": column, "y": y}
         dot = read_pixels(page, "truth")[..., 0].argmax()
         assert divmod(dot, 5) == (1 + row, 1 + column)
-    page.close()
     axes = model.plot_error().axes[0]
     assert axes.get_ylabel() == names[1]
     assert axes.yaxis_inverted() == (down and names == "xy")
@@ -373,20 +393,18 @@ def test_a_line_draws_the_images_along_it(page):
     assert strip.is_visible()
 
 
-def test_in_a_notebook(browser, models, tmp_path):
+def test_in_a_notebook(open_page, models, tmp_path):
     """A cell shows it as a frame of its own, of whatever is in its names."""
     cell = tmp_path / "cell.html"
     cell.write_text(f"<body>{models[0].explore()._repr_html_()}</body>")
 
-    page = browser.new_page()
-    page.goto(cell.as_uri())
+    page = open_page(cell.as_uri())
     frame = page.frames[1]
     frame.wait_for_load_state()
 
     assert frame.evaluate("window.tfcomp.runs") == ["right"]
     select(frame, 0, 3)
     assert_allclose(read_pixels(frame, "output"), IMAGES[3], atol=STEP)
-    page.close()
 
 
 # Other data: bumps, one factor, and few of many combinations
@@ -480,3 +498,139 @@ def test_few_of_many_levels_exist(explore, monkeypatch):
         pixels = read_pixels(page, "output")[..., 0]
         assert_allclose(pixels * 11, [factors], atol=11 * STEP)
     assert len(visited) > 2
+
+
+# The frame of all pages
+
+EXHIBITS = ("one", "a name with & and #", "three")
+
+
+@pytest.fixture(scope="module")
+def report_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of three sections, each with a wide picture and a wide table."""
+    folder = tmp_path_factory.mktemp("page")
+    table = pd.DataFrame({"line": [0, 1]})
+    rows = [{f"a long name of column {i}": 0.5 for i in range(40)}] * 30
+    figure = draw_curves(
+        table,
+        xlabel="x",
+        ylabel="y",
+    )
+    figure.set_figwidth(16)
+    parts = []
+    for i, name in enumerate(EXHIBITS):
+        exhibit = Exhibit(
+            name,
+            f"Exhibit {name}",
+            "Text.",
+            figure,
+            rows,
+        )
+        save_exhibit(exhibit, folder)
+        section = Section(
+            f"s{i}",
+            f"Section {i}",
+            "Asks.",
+            [exhibit],
+            f"Finding {i}.",
+        )
+        parts.append(section)
+    answer = Answer(["The first sentence."], [])
+    page = render_page(
+        "A page",
+        "Made now.",
+        answer,
+        parts,
+        folder,
+    )
+    (folder / "page.html").write_text(page, "utf-8")
+    return folder / "page.html"
+
+
+@pytest.fixture
+def report(
+    window: Page,
+    open_page: Callable,
+    report_path: Path,
+) -> Iterator[Page]:
+    """The page as it was opened; nothing may have gone wrong at the end."""
+    window.set_viewport_size({"width": 1280, "height": 600})
+    yield open_page(report_path.as_uri())
+    assert not window.problems
+
+
+def list_open(page: Page) -> list[str]:
+    return page.evaluate(
+        """() => [...document.querySelectorAll("details.part")]
+          .filter((part) => part.open).map((part) => part.id)"""
+    )
+
+
+def test_sections_fold_by_mouse_and_by_keys(report):
+    finding = report.get_by_text("Finding 1.")
+    assert list_open(report) == []
+    assert finding.is_visible()
+
+    finding.click()
+    assert list_open(report) == ["section-s1"]
+
+    report.locator("#section-s0 > summary").focus()
+    report.keyboard.press("Enter")
+    assert list_open(report) == ["section-s0", "section-s1"]
+    report.keyboard.press("Enter")
+    assert list_open(report) == ["section-s1"]
+
+    report.get_by_role("button", name="Unfold all").click()
+    assert len(list_open(report)) == 3
+    report.get_by_role(
+        "button",
+        name="Fold all",
+        exact=True,
+    ).click()
+    assert list_open(report) == []
+
+
+def test_links_unfold_what_they_lead_to(report, report_path):
+    link = report.get_by_role("link", name="Section 2")
+    link.click()
+    assert list_open(report) == ["section-s2"]
+
+    # The same link once more, although the address stays.
+    report.locator("#section-s2 > summary").click()
+    link.click()
+    assert list_open(report) == ["section-s2"]
+
+    report.goto("about:blank")
+    report.goto(f"{report_path.as_uri()}#figure-one")
+    assert list_open(report) == ["section-s0"]
+    assert report.locator("#figure-one img").is_visible()
+
+
+def test_pictures_are_enlarged(report):
+    report.get_by_text("Finding 0.").click()
+    link = report.locator("#figure-one a.zoom")
+    dialog = report.locator("#page-zoom")
+
+    link.focus()
+    report.keyboard.press("Enter")
+
+    assert dialog.is_visible()
+    small = link.locator("img")
+    large = dialog.locator("img")
+    assert large.get_attribute("src") == small.get_attribute("src")
+    assert large.get_attribute("alt") == small.get_attribute("alt")
+    report.keyboard.press("Escape")
+    assert not dialog.is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_contents_stick_and_nothing_is_cut(report, width):
+    report.set_viewport_size({"width": width, "height": 600})
+    report.get_by_role("button", name="Unfold all").click()
+
+    report.evaluate("scrollTo(0, 300)")
+
+    box = report.locator("nav").bounding_box()
+    assert box["y"] == pytest.approx(0, abs=1)
+    page_width = report.evaluate("document.documentElement.scrollWidth")
+    assert page_width <= width
