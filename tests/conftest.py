@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tfcomp.config.process import NEW_OBJECTS
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.files import lock_folder
 
@@ -39,12 +41,18 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The processes of a suite import the same modules: one compiles each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# As commands do, whose objects the tests make.
+gc.set_threshold(NEW_OBJECTS)
 # A shell lets what it starts in the background ignore Ctrl-C, and so would
 # the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _exits = contextlib.ExitStack()
+_kept: set[str] = set()  # names of modules that no test wrote
 
 
 def pytest_configure():
@@ -67,6 +75,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]):
     items.sort(key=lambda item: order.get(folders[item], len(LONG)))
 
 
+def pytest_collection_finish():
+    """Lets the search for garbage leave out what was imported."""
+    gc.freeze()
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A seeded source of random numbers."""
@@ -78,10 +91,13 @@ def forget_plugins(folder: Path):
     for module in OWN_PARTS:
         if module in sys.modules:
             sys.modules[module].unregister_all()
-    for name, module in list(sys.modules.items()):
-        place = str(getattr(module, "__file__", ""))
-        if place.startswith(str(folder)):
+    start = str(folder)
+    for name in sys.modules.keys() - _kept:
+        place = str(getattr(sys.modules[name], "__file__", ""))
+        if place.startswith(start):
             del sys.modules[name]
+        else:
+            _kept.add(name)
 
 
 @pytest.fixture(autouse=True)
