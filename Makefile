@@ -1,6 +1,6 @@
 # What CI and people run, from the root of a clone. The README's own commands do
 # the same as `make install test`, without the site.
-.PHONY: install test slow lint site docs clean
+.PHONY: install test slow lint site pages docs clean
 
 install:
 	[ -x .venv/bin/python ] || python3 -m venv .venv
@@ -33,9 +33,12 @@ $(EXPLORERS):
 site: $(EXPLORERS)
 	.venv/bin/zensical build --strict --clean
 
-# Runs what the pages show, and builds the site without them.
-docs:
+# Runs what the pages show.
+pages:
 	.venv/bin/python -m pytest -m slow -n 3 --dist worksteal tests/docs/test_tutorials.py
+
+# The same, and builds the site without explorers.
+docs: pages
 	.venv/bin/zensical build --strict --clean
 
 clean:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tfcomp.config.process import NEW_OBJECTS
 from tfcomp.config.run_flags import parse_config
 from tfcomp.storage.files import lock_folder
 
@@ -40,6 +42,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # Small networks gain nothing from more, and several tests run at a time.
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The processes of a suite import the same modules: one compiles each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# As commands do, whose objects the tests make.
+gc.set_threshold(NEW_OBJECTS)
 # A shell lets what it starts in the background ignore Ctrl-C, and so would
 # the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,6 +73,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]):
     folders = {item: item.path.relative_to(TESTS).parts[0] for item in items}
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(folders[item], len(LONG)))
+
+
+def pytest_collection_finish():
+    """Lets the search for garbage leave out what was imported."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -32,54 +32,38 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_runs_are_grouped_by_what_differs(folder: Path):
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("metrics.json", "{}", ["a1/metrics.json"]),
+        ("run.flags", "--depth=potato", ["a1", "--depth", "potato"]),
+    ],
+)
+def test_a_damaged_run_is_left_out_and_named(
+    folder: Path,
+    name: str,
+    text: str,
+    words: list[str],
+    capsys: pytest.CaptureFixture,
+):
+    (folder / "a1" / name).write_text(text)
+
+    runs = read_finished([f"{folder}/*"]).runs
+
+    assert len(runs) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    for word in words:
+        assert word in line
+    with pytest.raises(ConfigError, match=words[0]):
+        read_finished([f"{folder}/a1"])
+
+
+def test_runs_are_grouped_by_what_differs(
+    folder: Path,
+    capsys: pytest.CaptureFixture,
+):
     # A copy of a run is no second seed.
     shutil.copytree(folder / "a0", folder / "copy")
-    results = read_finished([f"{folder}/*"], history=False)
-
-    table = compare.tabulate_settings(results.runs, results.scores, ["ood/mse"])
-
-    assert table["depth"].tolist() == [2, 3]
-    assert table["seeds"].tolist() == [3, 1]
-    assert table["ood/mse mean"].tolist() == [3.0, 5.0]
-    # Student's interval of 1, 2 and 6 reaches below 0; an MSE does not.
-    assert 0 < table["ood/mse low"][0] < 3 < table["ood/mse high"][0]
-
-
-def test_a_damaged_run_is_left_out(
-    folder: Path,
-    capsys: pytest.CaptureFixture,
-):
-    file = folder / "a1" / "metrics.json"
-    file.write_text("{}")
-
-    runs = read_finished([f"{folder}/*"]).runs
-
-    assert len(runs) == 3
-    (line,) = capsys.readouterr().err.splitlines()
-    assert str(file) in line
-    with pytest.raises(ConfigError, match=str(file)):
-        read_finished([str(file.parent)])
-
-
-def test_a_damaged_flag_is_named(
-    folder: Path,
-    capsys: pytest.CaptureFixture,
-):
-    (folder / "a1" / "run.flags").write_text("--depth=potato\n")
-
-    runs = read_finished([f"{folder}/*"]).runs
-
-    assert len(runs) == 3
-    (line,) = capsys.readouterr().err.splitlines()
-    for word in ("a1", "--depth", "potato"):
-        assert word in line
-
-
-def test_command_writes_the_table(
-    folder: Path,
-    capsys: pytest.CaptureFixture,
-):
     table = folder / "out" / "rate_0.1.csv"
     flags = [f"--runs={folder}/*", "--scores=ood/mse", f"--output={table}"]
 
@@ -90,8 +74,12 @@ def test_command_writes_the_table(
     assert "| 3 | 1 | 5 |" in printed
     assert table.with_name("rate_0.1.md").read_text() == printed
     rows = pd.read_csv(table)
-    assert rows["ood/mse mean"][0] == 3.0
+    assert rows["depth"].tolist() == [2, 3]
+    assert rows["seeds"].tolist() == [3, 1]
+    assert rows["ood/mse mean"].tolist() == [3.0, 5.0]
     assert rows["ood/mse sd"].isna()[1]
+    # Student's interval of 1, 2 and 6 reaches below 0; an MSE does not.
+    assert 0 < rows["ood/mse low"][0] < 3 < rows["ood/mse high"][0]
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,8 @@ def test_scores_and_report(
     capsys: pytest.CaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    # What takes longest, and is tested elsewhere: UMAP's compiler, and PDF.
-    monkeypatch.setattr("tfcomp.report.stage_section.has_umap", lambda: False)
-    monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
+    pdf = "tfcomp.figures.exhibits.figure_to_pdf"
+    monkeypatch.setattr(pdf, lambda _: b"")  # slow
     path = write(tmp_path / "own.npz")
     report = tmp_path / "report"
 

@@ -47,6 +47,8 @@ def start(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 def draw(start: Start, monkeypatch: pytest.MonkeyPatch) -> Start:
     """The same, with statistics and figures."""
     monkeypatch.setattr(Sweep, "write_reports", WRITE_REPORTS)
+    pdf = "tfcomp.figures.exhibits.figure_to_pdf"
+    monkeypatch.setattr(pdf, lambda _: b"")  # slow
     return start
 
 
@@ -86,19 +88,6 @@ def test_tables_of_a_sweep(start: Start, capsys: pytest.CaptureFixture):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("4 trials to run")
     assert lines[1].startswith("[1/4] depth=2 seed=0")
-
-
-def test_finished_trials_are_not_exported_afterwards(
-    start: Start,
-    capsys: pytest.CaptureFixture,
-):
-    start(DEPTHS)
-
-    assert start(DEPTHS, "--export") == 0
-
-    trial = FOLDER / "trials" / read()[0]["trial"]
-    assert f"tfcomp export --run={trial}" in capsys.readouterr().out
-    assert POOL.ran == []
 
 
 def test_statistics_of_a_sweep(
@@ -146,6 +135,7 @@ def test_reports_are_made_again(
 def test_a_second_start_runs_nothing(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ):
     start(DEPTHS)
     table = read()
@@ -158,6 +148,38 @@ def test_a_second_start_runs_nothing(
 
     assert read() == table
     assert flags.read_text() == text
+
+    # Finished trials are not exported afterwards.
+    assert start(DEPTHS, "--export") == 0
+    trial = FOLDER / "trials" / table[0]["trial"]
+    assert f"tfcomp export --run={trial}" in capsys.readouterr().out
+
+
+def test_links_to_a_sweep_and_out_of_it(
+    draw: Start,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """What others have linked is replaced, and nothing behind it changes."""
+    monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
+    draw(DEPTHS)
+    letter = Path("docs/letter.txt").absolute()
+    letter.parent.mkdir()
+    letter.write_text("Dear")
+    Path("scratch").symlink_to(FOLDER.parent)
+    Path("linked").mkdir()
+    Path("linked/s").symlink_to(FOLDER.absolute())
+    flags = FOLDER / "sweep.flags"
+    figures = FOLDER / "figures"
+
+    for place in ("scratch", "linked"):
+        flags.unlink()
+        flags.symlink_to(letter)
+        figures.symlink_to(letter.parent)
+        assert draw(DEPTHS, f"--log_dir={place}") == 0
+        assert POOL.ran == []
+        assert letter.read_text() == "Dear"
+        assert not flags.is_symlink()
+        assert not figures.is_symlink()
 
 
 def test_damaged_trials_are_run_again(start: Start):

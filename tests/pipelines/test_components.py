@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from kfp import dsl
 from pipelines import pipeline
 from pipelines.profile import Profile, make_works
 from pipelines.steps import report_runs
+from reproduction import claims
 from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
@@ -147,17 +149,17 @@ def test_good_model_is_pushed_once(
 
 def test_trials_of_other_flags_or_code_are_left_out(
     tiny_profile: Profile,
-    runs_dir: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    (trial,) = make_works(tiny_profile, runs_dir)[0].items
-    stale = trial.path.with_name("0123456789abcdef")
-    shutil.copytree(trial.path, stale)
-    flags = (trial.path / "run.flags").read_text()
-    flags = flags.replace("--seed=0", "--seed=1")
-    (stale / "run.flags").write_text(flags)
+    read_evidence = Mock(return_value=claims.Evidence())
+    monkeypatch.setattr(claims, "read_evidence", read_evidence)
+    (trial,) = make_works(tiny_profile, tmp_path)[0].items
+    for name in (trial.name, "0123456789abcdef"):
+        trial.path.with_name(name).mkdir(parents=True)
 
-    report_runs(tiny_profile, runs_dir, tmp_path / "report")
+    report_runs(tiny_profile, tmp_path, tmp_path / "report")
 
+    read_evidence.assert_called_once_with([str(trial.path)], any_seed=True)
     page = (tmp_path / "report" / "report.html").read_text()
     assert "C23" in page

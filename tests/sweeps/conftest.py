@@ -11,10 +11,12 @@ from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 
 PATIENCE = 200  # seconds, for a machine that is busy
+Wait = Callable[[Callable[[], object]], None]
+IsRunning = Callable[[int], bool]
 
 
 @pytest.fixture
-def wait_for() -> Callable[[Callable[[], object]], None]:
+def wait_for() -> Wait:
     """Returns once a condition holds; fails if it does not."""
 
     def wait(condition: Callable[[], object]):
@@ -39,7 +41,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def is_running() -> Callable[[int], bool]:
+def is_running() -> IsRunning:
     """True if a process exists and has not ended."""
 
     def check(pid: int) -> bool:

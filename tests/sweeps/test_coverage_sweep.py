@@ -18,19 +18,17 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 import tfcomp
-from tests.sweeps.fake_sweep import use_pool
+from tests.sweeps import fake_trial
+from tests.sweeps.fake_sweep import make_call, use_pool
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.config import run_flags
 from tfcomp.config.errors import ConfigError
-from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import make_dataset, solvable
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.metrics.references import score_references
 from tfcomp.sweeps import sweep_run
-from tfcomp.sweeps.grid import Trial
 from tfcomp.sweeps.sweep_run import Sweep
-from tfcomp.sweeps.worker_task import TaskFunction
 
 SIZE = 6
 SHARES = [0.2, 0.35, 0.6, 0.85]
@@ -98,13 +96,6 @@ def measure(dataset: Dataset, depth: int) -> dict[str, Any]:
     }
 
 
-def make_call(
-    _: Sweep,
-    trial: Trial,
-) -> tuple[RunConfig, TaskFunction, list[str]]:
-    return trial.config, run_trial, run_flags.list_flag_lines(trial.config)
-
-
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """What the sweep prints, in whose folder all tests work."""
@@ -113,7 +104,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.chdir(tmp_path_factory.mktemp("coverage"))
         images = IMAGES.reshape(-1, 3, 4)
         np.savez("own.npz", images=images, classes=INDEX, names=["x", "y"])
+        patch.setattr(fake_trial, "run_trial", run_trial)
         patch.setattr(Sweep, "make_call", make_call)
+        patch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
         use_pool(patch, PoolHere())
         with redirect_stdout(output):
             assert sweep.main(COMMAND) == 0

@@ -3,7 +3,7 @@
 import os
 import signal
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import dask
 import pytest
 
 from tests.sweeps import tasks
+from tests.sweeps.conftest import IsRunning, Wait
 from tests.sweeps.fake_cluster import write_programs
 from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
 from tests.sweeps.tasks import make_task, read_pids
@@ -23,9 +24,6 @@ from tfcomp.sweeps.pool import (
     import_slurm,
     open_pool,
 )
-
-Wait = Callable[[Callable[[], object]], None]
-IsRunning = Callable[[int], bool]
 
 
 def make_options(workers: int = 1, **flags: Any) -> SchedulerOptions:

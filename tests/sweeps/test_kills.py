@@ -5,16 +5,14 @@ command, the scheduling and the killing.
 """
 
 import os
-import random
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.sweeps.conftest import IsRunning, Wait
 from tests.sweeps.fake_sweep import (
     finish,
     list_flags,
@@ -25,9 +23,6 @@ from tests.sweeps.fake_sweep import (
 )
 from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
-
-Wait = Callable[[Callable[[], object]], None]
-IsRunning = Callable[[int], bool]
 
 
 def list_children(process: subprocess.Popen) -> list[int]:
@@ -46,7 +41,7 @@ def count_finished(folder: Path) -> int:
         pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
-def test_a_sweep_that_is_stopped_and_killed_again_and_again(
+def test_a_sweep_that_is_stopped_and_killed(
     number: int,
     undisturbed: bytes,
     tmp_path: Path,
@@ -54,7 +49,7 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
     is_running: IsRunning,
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """By Ctrl-C or `timeout`, with all of its processes, and alone."""
+    """By Ctrl-C or `timeout`, with all of its processes; then alone."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
@@ -67,12 +62,6 @@ def test_a_sweep_that_is_stopped_and_killed_again_and_again(
     wait_for(lambda: not any(map(is_running, family)))
     assert not list(place.iterdir())
     assert b"missing" in read_table(tmp_path)
-
-    process = start_sweep(tmp_path, 1.5)
-    wait_for(lambda: len(read_starts(tmp_path)) > 2)
-    time.sleep(random.random())
-    os.killpg(process.pid, signal.SIGKILL)
-    finish(process, -signal.SIGKILL)
 
     process = start_sweep(tmp_path, 1.5)
     wait_for(lambda: count_finished(tmp_path) > 1)

@@ -5,7 +5,7 @@ import logging
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -13,6 +13,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from tests.sweeps import tasks
+from tests.sweeps.conftest import PATIENCE, IsRunning, Wait
 from tests.sweeps.fake_sweep import (
     list_flags,
     read_starts,
@@ -26,10 +27,6 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.sweeps import pool as pool_module
 from tfcomp.sweeps.pool import Outcome, Pool, SchedulerOptions, open_pool
 from tfcomp.sweeps.worker_task import Task
-
-PATIENCE = 200  # seconds, for a machine that is busy
-Wait = Callable[[Callable[[], object]], None]
-IsRunning = Callable[[int], bool]
 
 
 @pytest.fixture(scope="module")

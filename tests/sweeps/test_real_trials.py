@@ -15,7 +15,7 @@ LINE = (
     "smoke --run_name=s --grid=precision=float32,mixed_bfloat16 --seeds=2 "
     "--workers=1 --model=mlp --width=4 --depth=1 --epochs=2 "
     "--grid_size=8 --region=square:3-4 "
-    "--steps_per_epoch=5 --eval_every=1 --noexport"
+    "--steps_per_epoch=5 --eval_every=1 --layerwise_every=0 --noexport"
 )
 
 

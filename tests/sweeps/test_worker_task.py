@@ -33,28 +33,40 @@ def run(pool: Pool, *wanted: Task) -> list[str]:
     return [reasons[task.name] for task in wanted]
 
 
-def test_a_failure_has_a_reason_and_costs_one_process(
+def test_failures_and_other_setups_cost_one_process(
     pool: Pool,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    """Plugins, replicas and threads stay with a process."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
+    show = tasks.show_process
+    list_models = tasks.list_models
+
     reasons = run(
         pool,
-        make_task("a", tmp_path, tasks.show_process),
+        make_task("a", tmp_path, show),
         make_task("b", tmp_path, tasks.refuse),
-        make_task("c", tmp_path, tasks.show_process),
-        make_task("d", tmp_path, tasks.crash),
-        make_task("e", tmp_path, tasks.show_process),
+        make_task("c", tmp_path, show),
+        make_task("d", tmp_path, list_models, plugins="plugin_of_a_task"),
+        make_task("e", tmp_path, list_models, replicas=2),
+        make_task("f", tmp_path, show, max_threads=1),
+        make_task("g", tmp_path, tasks.crash, max_threads=1),
     )
 
     refused = "--depth is bad"
     crashed = "ZeroDivisionError: division by zero"
-    assert reasons == ["", refused, "", crashed, ""]
-    one, two, three, four, five = read_pids(tmp_path)
-    assert one == two
-    assert three == four
-    assert len({os.getpid(), one, three, five}) == 4
-    assert f"error: {refused}" in (tmp_path / "b.log").read_text()
-    assert "from a library" in (tmp_path / "d.log").read_text()
+    assert reasons == ["", refused, "", "", "", "", crashed]
+    first, second, *others, sixth, seventh = read_pids(tmp_path)
+    assert first == second
+    assert sixth == seventh
+    assert len({os.getpid(), first, *others, sixth}) == 6
+    texts = {path.stem: path.read_text() for path in tmp_path.glob("*.log")}
+    assert f"error: {refused}" in texts["b"]
+    assert "of_the_plugin" in texts["d"]
+    assert "of_the_plugin" not in texts["e"]
+    assert "from a library" in texts["g"]
 
 
 def test_environment_of_a_task(tmp_path: Path, monkeypatch):
@@ -76,34 +88,6 @@ def test_environment_of_a_task(tmp_path: Path, monkeypatch):
     alone = ["6", "-", *rest]
     shared = ["4", "true", *rest]
     assert sorted(outputs) == [shared, shared, alone]
-
-
-def test_another_setup_is_another_process(
-    pool: Pool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    """Plugins, replicas and threads stay with a process."""
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
-    show = tasks.show_process
-    list_models = tasks.list_models
-
-    reasons = run(
-        pool,
-        make_task("a", tmp_path, show),
-        make_task("b", tmp_path, list_models, plugins="plugin_of_a_task"),
-        make_task("c", tmp_path, list_models, replicas=2),
-        make_task("d", tmp_path, show, max_threads=1),
-        make_task("e", tmp_path, show, max_threads=1),
-    )
-
-    assert reasons == [""] * 5
-    *others, fourth, fifth = read_pids(tmp_path)
-    assert fourth == fifth
-    assert len({*others, fourth}) == 4
-    assert "of_the_plugin" in (tmp_path / "b.log").read_text()
-    assert "of_the_plugin" not in (tmp_path / "c.log").read_text()
 
 
 def test_threads_of_dask_do_not_draw(pool: Pool, tmp_path: Path):
