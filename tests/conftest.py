@@ -73,15 +73,21 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
+# Modules that no test wrote: thousands, which are looked at only once.
+_lasting: set[str] = set()
+
+
 def forget_plugins(folder: Path):
     """Forgets modules of a folder, and all that was registered."""
     for module in OWN_PARTS:
         if module in sys.modules:
             sys.modules[module].unregister_all()
-    for name, module in list(sys.modules.items()):
-        place = str(getattr(module, "__file__", ""))
+    for name in sys.modules.keys() - _lasting:
+        place = str(getattr(sys.modules[name], "__file__", ""))
         if place.startswith(str(folder)):
             del sys.modules[name]
+        else:
+            _lasting.add(name)
 
 
 @pytest.fixture(autouse=True)
