@@ -1,6 +1,7 @@
 """The names of `import tfcomp`: commands as functions, models from anywhere."""
 
 import ast
+import dataclasses
 import importlib
 import json
 import re
@@ -17,6 +18,7 @@ import tfcomp
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
 from tfcomp.metrics.geometry import compute_factorization
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
@@ -27,6 +29,8 @@ CLASSES = np.array(list(np.ndindex(3, 4, 4)))
 NAMES = ["length", "x", "y"]
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 QUICK = {
+    "grid_size": 8,
+    "region": "square:3-4",
     "width": 4,
     "epochs": 1,
     "steps_per_epoch": 1,
@@ -106,11 +110,13 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
     smoke_run: RunConfig,
 ):
     run = load_run(smoke_run.run_dir)
-    own = RunAnalysis(run.model, run.dataset)
+    few = dataclasses.replace(smoke_run, eval_points=16)
+    dataset = make_dataset(few)
+    own = RunAnalysis(run.model, dataset)
 
     saved_model = Path(smoke_run.export_path, "1")
     for source in (run.path / "model.keras", saved_model):
-        result = tfcomp.evaluate(source, run.dataset)
+        result = tfcomp.evaluate(source, dataset)
 
         assert result.stages == own.stages
         assert not result.analysis.nondifferentiable
@@ -206,8 +212,8 @@ def test_public_names():
 
 def test_a_run_from_its_description_to_its_scores(working_folder: Path):
     flags = (
-        "--flagfile=smoke --width=4 --epochs=1 --steps_per_epoch=1 "
-        "--nopictures --noexport"
+        "--flagfile=smoke --grid_size=8 --region=square:3-4 --width=4 "
+        "--epochs=1 --steps_per_epoch=1 --nopictures --noexport"
     )
     config = tfcomp.describe_run("smoke", **QUICK)
     assert config == parse_config(flags.split())

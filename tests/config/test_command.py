@@ -256,7 +256,7 @@ SWALLOW = {
         try:
             wait(20.0)
         finally:
-            end = time.monotonic() + 0.5
+            end = time.monotonic() + 0.2
             while time.monotonic() < end:
                 pass
             print("closed", flush=True)

@@ -19,7 +19,7 @@ from tfcomp.models.decoders.pixelwise import choose_patch
 from tfcomp.models.registry import make_checked_dataset
 from tfcomp.models.stages import list_stages, make_stage_model
 
-# Weights for colored images of 12 x 16 with four factors.
+# Weights for colored images of 12 x 15 with four factors.
 WEIGHTS = {
     "burgess": 2_295,
     "kim": 4_843,
@@ -28,11 +28,11 @@ WEIGHTS = {
     "transformer": 1_835,
     "film": 1_451,
     "attention": 515,
-    "additive": 21_112,
-    "product": 21_112,
-    "low_rank_product": 21_112 + 3 * 20_736,
-    "occlusion": 26_296,
-    "slots": 28_024,
+    "additive": 19_816,
+    "product": 19_816,
+    "low_rank_product": 19_816 + 3 * 19_440,
+    "occlusion": 24_676,
+    "slots": 26_296,
 }
 SMALL = (
     "--dataset=tiles",
@@ -53,14 +53,10 @@ def make(name: str, *flags: str) -> keras.Model:
 
 
 @pytest.mark.parametrize("name, count", WEIGHTS.items())
-def test_number_of_weights(name, count):
-    assert make(name, *SMALL).count_params() == count
-
-
-@pytest.mark.parametrize("name", WEIGHTS)
-def test_any_image_any_factors_and_a_file(name, tmp_path):
+def test_any_image_any_factors_and_a_file(name, count, tmp_path):
     file = tmp_path / "model.keras"
-    model = make(name, *SMALL, "--dataset=odd")  # 12 x 15 pixels
+    model = make(name, *SMALL, "--dataset=odd")
+    assert model.count_params() == count
 
     stages = make_stage_model(model)(POINTS)
     model.save(file)
@@ -268,12 +264,8 @@ def test_compositions(method, num_masks, rank, rng):
         assert value == approx(expected, 1e-4, 1e-6)
 
 
-@pytest.fixture
-def grouped() -> keras.Model:
-    return make("additive", *SMALL, "--groups=x+phase,color+size")
-
-
-def test_groups_add_up(grouped):
+def test_groups_add_up():
+    grouped = make("additive", *SMALL, "--groups=x+phase,color+size")
     points = np.float32(
         [
             [3, 1.5, 0, 2],
@@ -289,21 +281,3 @@ def test_groups_add_up(grouped):
     mixed = low + high - other - another
     assert np.abs(mixed).max() < 1e-6
     assert np.abs(low - high).max() > 1e-3
-
-
-def test_second_derivatives_are_within_groups(grouped):
-    point = tf.constant([[3.3, 1.7, 100.0, 1.0]])
-
-    with tf.GradientTape(persistent=True) as outer:
-        outer.watch(point)
-        with tf.GradientTape() as inner:
-            inner.watch(point)
-            image = grouped(point)
-        slopes = inner.gradient(image, point)
-    # By row: `pfor` is traced, which takes longer.
-    jacobian = outer.jacobian(slopes, point, experimental_use_pfor=False)
-    hessian = jacobian[0, :, 0].numpy()
-
-    assert hessian[2, 2] != 0.0  # the angle is coded by cos and sin
-    assert_array_equal(hessian[1, [0, 2]], 0.0)
-    assert_array_equal(hessian[[0, 2], 1], 0.0)

@@ -142,7 +142,7 @@ def test_a_moved_run_is_repaired_where_it_lies(run_copy, tmp_path):
     assert config.resume
 
 
-@pytest.mark.parametrize("member", ["config.json", "model.weights.h5", "x"])
+@pytest.mark.parametrize("member", ["config.json", "x"])
 @pytest.mark.parametrize(
     "load",
     [
@@ -154,12 +154,12 @@ def test_a_model_that_would_fill_the_memory(
     member, load, run_copy, monkeypatch
 ):
     """Keras would read gigabytes of zeros for minutes without a word."""
-    monkeypatch.setattr(run_folder, "count_memory", lambda: 40 << 20)
+    monkeypatch.setattr(run_folder, "count_memory", lambda: 4 << 20)
     file = run_copy / "model.keras"
-    zeros = {member: bytes(50 << 20)}
+    zeros = {member: bytes(5 << 20)}
     change_model(file, lambda parts: parts.update(zeros))
 
-    with pytest.raises(RunError, match="50 MB"):
+    with pytest.raises(RunError, match="5 MB"):
         load(file)
 
 

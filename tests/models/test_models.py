@@ -70,7 +70,7 @@ TILED = (
 def test_images_are_of_the_size_of_the_data(name):
     model = make(f"--model={name}", *TILED)
     points = TILES.grid()[::50]
-    image = model.predict(points, verbose=0)
+    image = model(points)
 
     assert image.shape == (len(points), 12, 16, 3)
     assert np.isfinite(image).all()

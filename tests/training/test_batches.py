@@ -15,10 +15,12 @@ from tfcomp.datasets import DATASETS, Dataset
 from tfcomp.datasets.splits import MAX_REPEATS, repeat_rare
 from tfcomp.training import fit
 from tfcomp.training.fit import (
+    give_to_devices,
     make_batches,
     make_row_batches,
     shuffle_numbers,
 )
+from tfcomp.training.prepared_models import make_strategy
 
 LINE = "smoke --num_train=25"
 # Images are rendered once for all batches, or for every batch.
@@ -88,24 +90,30 @@ def test_noise_belongs_to_the_image(dataset, most_bytes, monkeypatch):
     noisy = make_data(LINE, "--noise=0.25")
     size = len(dataset.splits.train)
 
-    def read_noise(step: int) -> np.ndarray:
+    def subtract(factors: np.ndarray, images: np.ndarray) -> np.ndarray:
         """Noise that a pass adds to each image, in the order of the table."""
-        options = {
-            "seed": 0,
-            "first_step": step,
-            "num_steps": 1,
-        }
-        ((factors, images),) = read(noisy, size, **options)
         noise = images - dataset.render_array(factors)
         return noise[np.lexsort(factors.T)]
 
-    noise = read_noise(0)
+    first, *_, last = read(noisy, size, seed=0, num_steps=3)
+    noise = subtract(*first)
     # 3,600 numbers: the deviation of the mean is 0.004.
     assert abs(noise.mean()) < 0.02
     assert abs(noise.std() - 0.25) < 0.015
     correlations = np.corrcoef(noise.reshape(size, -1)) - np.eye(size)
     assert np.abs(correlations).max() < 0.5
-    assert_allclose(read_noise(3), noise, atol=1e-6)
+    assert_allclose(subtract(*last), noise, atol=1e-6)
+
+
+def test_one_device_gets_all_batches_in_order(dataset):
+    batches = make_batches(dataset, 16, seed=3, first_step=5, num_steps=7)
+
+    given = list(give_to_devices(batches, make_strategy()))
+
+    assert len(given) == 7
+    for batch, expected in zip(given, batches, strict=True):
+        for part, expected_part in zip(batch, expected, strict=True):
+            assert_array_equal(part, expected_part)
 
 
 def test_a_data_set_has_its_own_noise():
@@ -123,7 +131,6 @@ def test_a_data_set_has_its_own_noise():
 @pytest.mark.parametrize(
     "flags",
     [
-        "--polarity=bright",
         "--polarity=dark",
         "--coordinates=continuous",
         "--dataset=stripes --region=corner:7 --num_train=0",

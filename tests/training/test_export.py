@@ -1,18 +1,18 @@
 """SavedModels that a run exports: signatures, card, versions."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
 
-from tests.conftest import make_smoke_config
+from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics.jacobians import compute_stage_jacobians
+from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_jacobians
 from tfcomp.models.loading import load_run
 from tfcomp.models.stages import make_model, make_stage_model
 from tfcomp.storage.files import list_versions
@@ -65,15 +65,33 @@ def test_geometry_is_semidefinite(smoke_run, saved):
         assert_allclose(metric, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_versions_are_numbered_and_not_repeated(tmp_path):
-    config = make_smoke_config(tmp_path, "--model=mlp", "--depth=1")
-    model = make_model(config, make_dataset(config), "float32")
-    changed = keras.models.clone_model(model)
+ROTATED = (
+    "rotated_mnist --digit_source=stand_in --num_angles=37 "
+    "--digit_classes=4,1 --region=none --model=hard_rendering "
+    "--axes=angle:find --encoding=bump --rank=2 --width=3 --depth=1"
+)
 
-    names = []
-    for exported in (model, model, changed):
-        version = export_model(exported, tmp_path, compute_stage_jacobians)
-        names.append(version.name)
 
-    assert names == ["1", "1", "2"]
+def test_versions_are_numbered_and_not_repeated(smoke_run, version, tmp_path):
+    """The second one is of images with classes, of which no one is near."""
+    shutil.copytree(version, tmp_path / "1")
+    config = parse_config(ROTATED.split())
+    dataset = make_dataset(config)
+    rotated = make_model(config, dataset, "float32")
+    jacobian_fn = choose_jacobian(rotated, dataset)
+
+    for model in (load_run(smoke_run.run_dir).model, rotated, rotated):
+        last = export_model(model, tmp_path, jacobian_fn)
+
     assert [path.name for path in list_versions(tmp_path)] == ["1", "2"]
+    saved = tf.saved_model.load(last)
+    points = tf.constant(
+        [
+            [4.0, 30.0],
+            [1.0, 90.0],
+        ]
+    )
+    outputs = saved.signatures["serving_default"](factors=points)
+    metric = saved.signatures["geometry"](factors=points)
+    assert outputs["image"].shape == (2, 28, 28, 1)
+    assert metric["stage_0"].shape == (2, 1, 1)

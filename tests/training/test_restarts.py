@@ -1,22 +1,24 @@
 """Trainings that miss their ID target start again; kills change nothing."""
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
+import tfcomp
 from tfcomp.config.errors import ConfigError, DivergedError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.run_folder import read_metrics
 from tfcomp.training import fit
 from tfcomp.training.experiment import derive_seed, train_and_evaluate
-from tfcomp.training.monitor import History, Monitor
+from tfcomp.training.monitor import History
 
 FLAGS = (
     "--epochs=2",
-    "--steps_per_epoch=4",
+    "--steps_per_epoch=1",
     "--checkpoint_seconds=0",
     "--model=mlp",
     "--width=4",
@@ -42,34 +44,31 @@ def run(config: RunConfig) -> tuple[list[np.ndarray], dict, str]:
 
 
 @pytest.fixture
-def interrupted(monkeypatch) -> Iterator[list[int]]:
-    """Ends trainings after as many epochs as the list has entries."""
-    on_epoch_end = Monitor.on_epoch_end
-    left: list[int] = []
+def copies(tmp_path) -> list[str]:
+    """Names of what kills in epochs of a test would leave of their runs."""
+    names: list[str] = []
 
-    def interrupt(self: Monitor, epoch: int, logs: dict | None = None):
-        if not left:
-            raise KeyboardInterrupt
-        left.pop()
-        on_epoch_end(self, epoch, logs)
+    @tfcomp.register_callback("copies")
+    def make_copier(config: RunConfig) -> keras.callbacks.Callback:
+        def copy(*_: object):
+            name = f"copy_{len(names)}"
+            shutil.copytree(config.run_dir, Path(config.log_dir) / name)
+            names.append(name)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Monitor, "on_epoch_end", interrupt)
-        yield left
+        return keras.callbacks.LambdaCallback(on_epoch_end=copy)
+
+    return names
 
 
-def test_restarts(make_smoke, interrupted, capsys):
+def test_restarts(make_smoke, copies, capsys):
     """The best attempt is kept; killed in each of them, a run ends the same."""
-    for epochs in (1, 2):  # in each session: the second one restarts
-        interrupted += [1] * epochs
-        with pytest.raises(KeyboardInterrupt):
-            run(make_smoke(*MISSED, "--resume"))
-    interrupted += [1] * 100
-    resumed = run(make_smoke(*MISSED, "--resume"))
-    weights, metrics, curves = run(make_smoke(*MISSED, "--run_name=whole"))
+    weights, metrics, curves = run(make_smoke(*MISSED))
+    assert len(copies) == 4
+    for name in (copies[1], copies[3]):  # in the second epoch of an attempt
+        resumed = run(make_smoke(*MISSED, "--resume", f"--run_name={name}"))
+        check_equal(weights, resumed[0])
+        assert (metrics, curves) == resumed[1:]
 
-    check_equal(weights, resumed[0])
-    assert (metrics, curves) == resumed[1:]
     attempts = metrics["train"]["attempts"]
     seeds = [attempt["seed"] for attempt in attempts]
     assert seeds == [0, derive_seed(0, 1)]
@@ -79,7 +78,7 @@ def test_restarts(make_smoke, interrupted, capsys):
     assert "restart 1 of at most 1" in capsys.readouterr().err
 
 
-def test_a_diverged_attempt_has_failed(make_smoke, interrupted, monkeypatch):
+def test_a_diverged_attempt_has_failed(make_smoke, copies, monkeypatch):
     """Also if the next one is killed; numbers that it lacks stay absent."""
     diverging = [True, False]
     own = {"id/own": 1.0}
@@ -94,28 +93,28 @@ def test_a_diverged_attempt_has_failed(make_smoke, interrupted, monkeypatch):
     monkeypatch.setattr(
         History, "add", lambda self, e, scores: add(self, e, scores | own)
     )
-    interrupted += [1, 1]
-    with pytest.raises(KeyboardInterrupt):
-        run(make_smoke(*MISSED))
-    interrupted += [1] * 100
-    weights, metrics, curves = run(make_smoke(*MISSED, "--resume"))
-
-    failed, _ = metrics.pop("train")["attempts"]
+    weights, metrics, curves = run(make_smoke(*MISSED))
+    failed, _ = metrics["train"]["attempts"]
     assert failed == {
         "seed": 0,
         "id_relative_mse": None,
         "decided": False,
     }
-    # The same as a run of that seed by itself.
-    seed = derive_seed(0, 1)
-    alone = run(make_smoke(*FLAGS, f"--seed={seed}", "--run_name=alone"))
-    check_equal(weights, alone[0])
-    del alone[1]["train"]
-    assert (metrics, curves) == alone[1:]  # also before training
+    killed = f"--run_name={copies[-1]}"
+    resumed = run(make_smoke(*MISSED, "--resume", killed))
+    check_equal(weights, resumed[0])
+    assert (metrics, curves) == resumed[1:]
 
     diverging += [True, False, True]  # one after an epoch
     with pytest.raises(DivergedError):
         run(make_smoke(*MISSED, "--run_name=both"))
+
+    # The same as a run of that seed by itself.
+    seed = derive_seed(0, 1)
+    alone = run(make_smoke(*FLAGS, f"--seed={seed}", "--run_name=alone"))
+    check_equal(weights, alone[0])
+    del metrics["train"], alone[1]["train"]
+    assert (metrics, curves) == alone[1:]  # also before training
 
 
 def test_no_target_without_a_unit(make_smoke, tmp_path):

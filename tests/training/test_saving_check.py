@@ -6,12 +6,10 @@ import pytest
 
 from tfcomp import train
 from tfcomp.config.errors import RunError
+from tfcomp.config.run_flags import parse_config
+from tfcomp.datasets import make_dataset
+from tfcomp.training.prepared_models import check_saving
 
-FLAGS = (
-    "--flagfile=smoke.flags --grid_size=8 --region=square:3-5 --epochs=1 "
-    "--steps_per_epoch=2 --eval_every=0 --layerwise_every=0 --nopictures "
-    "--noexport"
-).split()
 LAYERS = """
 import keras
 from tfcomp.models import MODELS
@@ -51,12 +49,11 @@ def build(config, dataset):
 """
 
 
-def run(module: str, build: str) -> int:
-    """Trains a decoder of a module in the working folder."""
+def describe(module: str, build: str) -> list[str]:
+    """Writes a decoder into the working folder; returns a run's flags."""
     text = LAYERS + build.replace("NAME", module)
     Path(f"{module}.py").write_text(text)
-    own = [f"--plugins={module}", f"--model={module}"]
-    return train.main(["train", *FLAGS, *own])
+    return ["smoke", f"--plugins={module}", f"--model={module}"]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +64,9 @@ def run(module: str, build: str) -> int:
     ],
 )
 def test_networks_that_cannot_be_saved(module, build, named, working_folder):
+    flags = describe(module, build)
     with pytest.raises(RunError, match=f"--model={module}.*{named}") as caught:
-        run(module, build)
+        train.main(["train", *flags])
     assert caught.value.status == 2
     assert "\n" not in str(caught.value)
 
@@ -77,5 +75,6 @@ def test_networks_that_cannot_be_saved(module, build, named, working_folder):
 
 
 def test_networks_that_can_be_saved(working_folder):
-    assert run("own_saved", BUILD.format(layer="Saved")) == 0
-    assert (working_folder / "tensorboard_logs/smoke/metrics.json").exists()
+    flags = describe("own_saved", BUILD.format(layer="Saved"))
+    config = parse_config(flags)
+    check_saving(config, make_dataset(config))

@@ -17,7 +17,6 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history, read_metrics
 from tfcomp.training import monitor
-from tfcomp.training.experiment import train_and_evaluate
 from tfcomp.training.monitor import History
 
 STAGES = ["code", "stage_0", "stage_1", "stage_2", "image"]
@@ -133,25 +132,6 @@ def test_a_damaged_file_is_named_and_begun_anew(content, tmp_path, capsys):
     History(tmp_path).add(3, {"train/loss": 0.5})
     assert read_history(file) == {3: {"train/loss": 0.5}}
     assert f"no curves from {file}" in capsys.readouterr().err
-
-
-def test_pictures_that_fail_leave_the_numbers(
-    make_smoke, read_events, monkeypatch, capsys
-):
-    network = ("--model=mlp", "--depth=1", "--width=4")
-    config = make_smoke("--pictures", "--epochs=1", *network)
-
-    def fail(*_: object, **__: object):
-        raise RuntimeError("Failed to process string with tex")
-
-    monkeypatch.setattr(monitor.pictures, "picture_samples", fail)
-    train_and_evaluate(config)
-    folder = Path(config.run_dir)
-    assert read_metrics(folder)["ood"]["mse"] > 0
-    assert not (folder / "samples.png").exists()
-    tags = set(read_events(config).Tags()["tensors"])
-    assert "ood/mse" in tags and "answer/samples_id" not in tags
-    assert "no pictures" in capsys.readouterr().err
 
 
 def test_full_disks_are_no_failed_picture():

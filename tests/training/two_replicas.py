@@ -1,20 +1,12 @@
-"""A process that trains by one replica and by two, on the halves of a CPU.
+"""A training by one replica and by two, on the halves of a CPU.
 
-    python two_replicas.py FOLDER
-
-A CPU can be split only before TensorFlow uses it. Losses and weights are
-`1.npz` and `2.npz` in the folder, by the number of replicas.
+A CPU can be split only before TensorFlow uses it, in a process of its own.
 """
 
-import sys
 from pathlib import Path
 
+import keras
 import numpy as np
-
-from tfcomp.config.process import start_tensorflow
-
-with start_tensorflow():
-    import keras
 
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
@@ -28,7 +20,7 @@ FLAGS = (
     "--grid_size=8",
     "--region=square:3-4",
     "--model=matrices",
-    "--steps_per_epoch=5",
+    "--steps_per_epoch=1",
     # Steps are as long as the clipped gradient, not as its ratio to others.
     "--clip_norm=0.01",
     "--adam_epsilon=1",
@@ -36,7 +28,6 @@ FLAGS = (
 )
 
 
-@MODELS.register("matrices")
 def build(config: RunConfig, dataset: Dataset) -> keras.Model:
     """Penalties, which must be counted once and not for each replica."""
     factors = keras.Input((2,))
@@ -53,14 +44,14 @@ def build(config: RunConfig, dataset: Dataset) -> keras.Model:
 
 
 def train(num_replicas: int) -> dict[str, np.ndarray]:
-    """The losses of two epochs, and the weights after them."""
+    """The losses of ten steps, and the weights after them."""
     config = parse_config([*FLAGS, f"--num_replicas={num_replicas}"])
     data = make_dataset(config)
     strategy = make_strategy(num_replicas)
     model = make_training_model(config, data, strategy)
     fit = model.fit(
         make_batches(data, 16, 0),
-        epochs=2,
+        epochs=10,
         steps_per_epoch=config.training.steps_per_epoch,
         shuffle=False,
         verbose=0,
@@ -71,7 +62,8 @@ def train(num_replicas: int) -> dict[str, np.ndarray]:
     return results
 
 
-if __name__ == "__main__":
+def write_results(folder: Path):
+    """Writes `1.npz` and `2.npz`, by the number of replicas."""
+    MODELS.register("matrices", build)
     for count in (2, 1):  # two of them split the CPU
-        file = Path(sys.argv[1]) / f"{count}.npz"
-        np.savez(file, **train(count))
+        np.savez(folder / f"{count}.npz", **train(count))

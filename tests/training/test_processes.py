@@ -1,4 +1,4 @@
-"""Kills with SIGKILL at random moments; every resume ends in equal bits."""
+"""Trainings in processes of their own: random kills, and two replicas."""
 
 import multiprocessing
 import random
@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
+from tests.training import two_replicas
 from tfcomp import train
 from tfcomp.config.run_flags import parse_config
 from tfcomp.models.loading import load_model
@@ -30,21 +33,20 @@ FLAGS = (
     "--noexport",
     "--keep_outputs=3",
 )
-Start = Callable[[Path], BaseProcess]
+Start = Callable[..., BaseProcess]
 
 
 @pytest.fixture(scope="module")
 def start() -> Start:
-    """Starts the run in a folder, or resumes it there.
+    """Starts a function in a process of its own.
 
     All processes are forked off one that has imported TensorFlow.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tfcomp.training.experiment"])
 
-    def start_process(folder: Path) -> BaseProcess:
-        command = ["train", *list_flags(folder), "--resume"]
-        process = context.Process(target=train.main, args=(command,))
+    def start_process(function: Callable, argument: Any) -> BaseProcess:
+        process = context.Process(target=function, args=(argument,))
         process.start()
         return process
 
@@ -81,6 +83,20 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
     return model.get_weights(), kept
 
 
+def test_two_replicas_train_as_one(start, tmp_path):
+    process = start(two_replicas.write_results, tmp_path)
+    process.join()
+    assert process.exitcode == 0
+
+    one = np.load(tmp_path / "1.npz")
+    two = np.load(tmp_path / "2.npz")
+    assert one["losses"].shape == (10,)
+    assert_allclose(two["losses"], one["losses"], rtol=1e-5)
+    assert one.files == ["losses", "coefficients", "left", "right"]
+    for name in one.files:
+        assert_allclose(two[name], one[name], rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_runs_resume_to_the_same_bits(kills, start, tmp_path):
     train_and_evaluate(parse_config(list_flags(tmp_path)))
@@ -94,7 +110,9 @@ def test_killed_runs_resume_to_the_same_bits(kills, start, tmp_path):
         is_killed = True
         while is_killed:  # the last process ends by itself
             wait = chance.uniform(0, 0.2) if done < kills else 1e6
-            is_killed = kill_later(start(folder), folder, wait)
+            command = ["train", *list_flags(folder), "--resume"]
+            process = start(train.main, command)
+            is_killed = kill_later(process, folder, wait)
             done += is_killed
         weights, resumed_curves = read_result(folder)
         for first, second in zip(expected, weights, strict=True):
