@@ -181,9 +181,16 @@ def draw_gram_matrices(
         places = [num_id / 2, (num_id + count) / 2]
 
     num_panels = len(arrays)
-    width = GRAM_SIZE * num_panels + 1.0
-    size = (width, GRAM_SIZE + 0.9)
-    figure, panels = exhibits.make_row(size, num_panels)
+    max_columns = num_panels
+    if exhibits.is_narrow():
+        max_columns = NARROW_COLUMNS
+    num_rows, num_columns = exhibits.arrange_panels(num_panels, max_columns)
+    figure, grid = exhibits.make_panels(
+        shape=(num_rows, num_columns),
+        size=(GRAM_SIZE * num_columns + 1.0, GRAM_SIZE * num_rows + 0.9),
+        pad=0.05,
+    )
+    panels = exhibits.keep_panels(grid, num_panels)
     titled = zip(panels, arrays.items(), strict=True)
     for axes, (name, array) in titled:
         image = axes.imshow(
@@ -208,6 +215,7 @@ def draw_gram_matrices(
         axes.set_yticks(places, labels)
         axes.tick_params(length=0)
         exhibits.add_panel_title(axes, name, GRAM_SIZE)
+    _keep_outer_labels(panels, num_columns)
 
     figure.colorbar(
         image,

@@ -27,13 +27,18 @@ _POWERS = {
 }
 
 
-def choose_spread(rows: np.ndarray, count: int = SHOWN_SAMPLES) -> np.ndarray:
+def choose_spread(rows: np.ndarray, count: int = 0) -> np.ndarray:
     """Samples rows, in order: evenly spaced ones would lie on a line.
 
     Args:
         rows: Numbers of rows, [n].
-        count: The most that are sampled.
+        count: The most that are sampled; by default 8, or 4 in a column of
+            print.
     """
+    if not count:
+        count = SHOWN_SAMPLES
+        if exhibits.is_narrow():
+            count = NARROW_SAMPLES
     sample = choose_rows(len(rows), count)
     return rows[sample]
 
@@ -54,10 +59,6 @@ def picture_samples(
         title: The title of the figure.
         count: The number of points; 0 fills the width.
     """
-    if not count:
-        count = SHOWN_SAMPLES
-        if exhibits.is_narrow():
-            count = NARROW_SAMPLES
     splits = dataset.splits
     is_in_subset = splits.is_id
     if subset == "ood":
