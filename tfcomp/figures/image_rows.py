@@ -85,7 +85,7 @@ def draw_rows(
     letters = max(4, int(panel_height * LABEL_LETTERS))
     first_column = list(panels[:, 0])
     _label_rows(first_column, list(stacks), letters)
-    _title_columns(panels[0], column_titles)
+    _title_columns(figure, panels[0], column_titles)
     if not all(np.isfinite(images).all() for images in stacks.values()):
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
     names = ("row", "image", "y", "x", "channel")
@@ -114,12 +114,20 @@ def _mark_positions(panels: np.ndarray, positions: np.ndarray) -> None:
             _mark_position(axes, x, y, diameter)
 
 
-def _title_columns(row: Sequence[Axes], titles: Sequence[str]) -> None:
+def _title_columns(
+    figure: Plot,
+    row: Sequence[Axes],
+    titles: Sequence[str],
+) -> None:
     """Writes titles above the first panels of a row, and makes room for them.
 
     Lines are wrapped, which would run into the titles of other columns.
+
+    Args:
+        figure: The figure, which becomes higher by the lines.
+        row: Its first row of panels.
+        titles: Titles of the first columns.
     """
-    figure = row[0].get_figure()
     width = figure.get_figwidth() / len(row)
     letters = int(width * TITLE_LETTERS / exhibits.scale_text(1))
     size = exhibits.scale_text(10)
