@@ -85,26 +85,41 @@ def run_job(checkout: Path, commands: list[str]) -> Cost:
     Args:
         checkout: The root of a clone.
         commands: Arguments of Python.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        costs = [run(checkout, command, folder) for command in commands]
+    return costs[-1]
+
+
+def run(checkout: Path, command: str, folder: str) -> Cost:
+    """Runs a command, without files of the user's home.
+
+    Args:
+        checkout: The root of a clone.
+        command: Arguments of Python.
+        folder: The working directory, and the home.
 
     Raises:
-        RuntimeError: If a command fails.
+        RuntimeError: If it fails.
     """
-    environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
-    with tempfile.TemporaryDirectory() as folder:
-        for command in commands:
-            start = time.perf_counter()
-            arguments = shlex.split(command)
-            process = subprocess.Popen(
-                [sys.executable, *arguments],
-                cwd=folder,
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            _, status, usage = os.wait4(process.pid, 0)
-            seconds = time.perf_counter() - start
-            if status:
-                raise RuntimeError(f"{checkout}: python {command} has failed")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(checkout.resolve()),
+        "HOME": folder,
+    }
+    start = time.perf_counter()
+    arguments = shlex.split(command)
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if status:
+        raise RuntimeError(f"{checkout}: python {command} has failed")
 
     num_bytes = 1024 * usage.ru_maxrss
     return Cost(
