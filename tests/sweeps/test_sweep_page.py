@@ -117,7 +117,13 @@ def test_no_trial_is_finished(plant: Plant):
     assert not sweep.runs
 
 
-def test_page(trials: list[Trial], tmp_path: Path):
+def test_page(
+    trials: list[Trial],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    pdf = "tfcomp.figures.exhibits.figure_to_pdf"
+    monkeypatch.setattr(pdf, lambda _: b"")  # slow
     images = np.stack([np.eye(4), np.ones((4, 4))])  # [n, H, W]
     for trial in trials[:3]:
         write_preview(trial.path, ["OOD 1", "OOD 2"], [images, images / 2])
