@@ -10,6 +10,7 @@ searches are copied.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,21 +46,22 @@ DERIVED = [
 def write_pack(
     folder: Path,
     study: str,
-    tables: tuple[DataFrame, DataFrame],
+    runs: DataFrame,
+    numbers: DataFrame,
 ) -> tuple[Path, bool]:
     """Writes the runs of a study; the same runs give the same bytes.
 
     Args:
         folder: Of the file.
         study: Its name.
-        tables: Runs and numbers, as `tfcomp.read_runs` returns them.
+        runs: Its runs, as `tfcomp.read_runs` returns them.
+        numbers: Their numbers.
 
     Returns:
         The file, and False if it had these bytes already.
     """
     from tfcomp.tables.read import KEYS, NULL, PACK_ENDING
 
-    runs, numbers = tables
     # Deep networks first, whose columns have the stages of others in order.
     stages = numbers.groupby("run")["stage"]
     counts = stages.transform("nunique")
@@ -114,14 +116,12 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
     studies = find_studies(patterns)
     if results.runs.empty and not studies:
         rule = "must match finished runs or studies"
-        value = ",".join(patterns)
-        raise ConfigError("runs", rule, value)
+        raise ConfigError("runs", rule, ",".join(patterns))
     sweeps = results.runs.groupby("study")
     for study, rows in sweeps:
-        parents = set()
-        for folder in rows["folder"]:
-            parents.add(Path(folder).parent)
-        if len(parents) > 1:
+        folders = rows["folder"]
+        parents = folders.map(os.path.dirname)
+        if parents.nunique() > 1:
             raise RunError(f"--runs: two sweeps have the name {study}")
     print_left_out(results.notes)
 
@@ -133,7 +133,8 @@ def pack_evidence(patterns: Sequence[str], output: Path) -> list[Path]:
         path, is_new = write_pack(
             output,
             study=str(study),
-            tables=(rows, numbers),
+            runs=rows,
+            numbers=numbers,
         )
         if is_new:
             written.append(path)

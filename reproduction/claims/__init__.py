@@ -10,8 +10,33 @@ their numbers and yields rows. A new claim is a new file. TensorFlow is not
 needed.
 """
 
-from reproduction.claims.evidence import Evidence, read_evidence
-from reproduction.claims.judge import Row
+from reproduction.claims.evidence import (
+    Evidence,
+    Networks,
+    Reader,
+    read_evidence,
+)
+from reproduction.claims.judge import (
+    ALL,
+    UNTRAINED,
+    Interval,
+    Row,
+    Rows,
+    compare,
+)
 from reproduction.claims.page import judge_claims, write_report
 
-__all__ = ["Evidence", "Row", "judge_claims", "read_evidence", "write_report"]
+__all__ = [
+    "ALL",
+    "UNTRAINED",
+    "Evidence",
+    "Interval",
+    "Networks",
+    "Reader",
+    "Row",
+    "Rows",
+    "compare",
+    "judge_claims",
+    "read_evidence",
+    "write_report",
+]

@@ -4,22 +4,29 @@ Figures 1b and 1c, section 3.2.
 "all networks largely fail in the OOD region"
 """
 
-from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
+from reproduction.claims import Evidence, Rows
 from reproduction.claims.networks import (
     DONUTS,
     SQUARE,
     judge_symptom,
-    read_score,
+    list_donuts,
 )
 from tfcomp.statistics.limits import SHARE
 
 SEEDS = range(100, 120)
-CODES = SQUARE | {"model": "cnn", "width": 32, "epochs": 100}
-OTHERS = {"one-hot": "one_hot", "positional": "positional"}
+CODES = SQUARE | {
+    "model": "cnn",
+    "width": 32,
+    "epochs": 100,
+    "precision": "mixed_bfloat16",
+    "seed": range(100, 105),
+}
+OTHERS = {
+    "one-hot": CODES | {"encoding": "one_hot"},
+    "positional": CODES | {"encoding": "positional"},
+}
 NOTE = """
 The error decides; peaks within one pixel stand beside it
 ({rows[1].number.mean:.2f} of all held-out positions with bump codes). One-hot
@@ -28,36 +35,28 @@ their errors are {rows[4].number.mean:.2f} and {rows[6].number.mean:.2f}.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    settings = dict(DONUTS)
-    for code, encoding in OTHERS.items():
-        settings[code] = CODES | {
-            "encoding": encoding,
-            "precision": "mixed_bfloat16",
-        }
-    for code, flags in settings.items():
-        common: dict[str, Any] = {
-            "evidence": evidence,
-            "flags": flags,
-            "seeds": SEEDS if code in DONUTS else range(100, 105),
-            "part": code,
-            "has_start": False,
-            "control": {"precision": "float32"},
-        }
-        yield judge_symptom(
-            read=read_score("ood/relative_mse"),
+    for code, flags in (list_donuts(evidence) | OTHERS).items():
+        judge_code = partial(
+            judge_symptom,
+            evidence,
+            flags,
+            SEEDS,
+            part=code,
+            has_start=False,
+        )
+        yield judge_code(
+            "ood/relative_mse",
             quantity="OOD error, a blank image has 1",
             bound="> 0.5",
             by="geometric mean",
             shown=code in DONUTS,
-            **common,
         )
-        yield judge_symptom(
-            read=read_score("ood/position_accuracy"),
+        yield judge_code(
+            "ood/position_accuracy",
             quantity="share of OOD peaks within 1 px",
             bound="< 0.95",
             limits=SHARE,
             shown=False,
-            **common,
         )

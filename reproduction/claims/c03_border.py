@@ -5,13 +5,12 @@ Figure 1b, section 3.2.
 overlap with the ID region"
 """
 
-from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
-from reproduction.claims.c01_codes_do_not_compose import CODES, OTHERS
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, MLPS, judge_symptom, read_score
+from reproduction.claims import Evidence, Rows
+from reproduction.claims import c01_codes_do_not_compose as c01
+from reproduction.claims import c02_mlps_do_not_compose as c02
+from reproduction.claims.networks import DONUTS, MLPS, judge_symptom
 from tfcomp.statistics.limits import CORRELATION
 
 NOTE = """
@@ -23,39 +22,31 @@ with ramp codes. One step inside the border bump codes have an error of
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    positional = CODES | {"encoding": "positional"}
-    positional = positional | {"precision": "mixed_bfloat16"}
-    settings = {
-        "bump": (DONUTS["bump"], range(100, 120)),
-        "ramp": (DONUTS["ramp"], range(100, 120)),
-        OTHERS["positional"]: (positional, range(100, 105)),
-        "MLP, bump": (MLPS["bump"], range(100, 110)),
-        "MLP, ramp": (MLPS["ramp"], range(100, 110)),
-    }
-    for part, (flags, seeds) in settings.items():
-        common: dict[str, Any] = {
-            "evidence": evidence,
-            "flags": flags,
-            "seeds": seeds,
-            "part": part,
-            "control": {"precision": "float32"},
-        }
-        yield judge_symptom(
-            read=read_score("border_rank_correlation"),
+    settings = dict(DONUTS)
+    settings["positional"] = c01.OTHERS["positional"]
+    for code, mlp in MLPS.items():
+        settings[f"MLP, {code}"] = mlp | {"seed": c02.SEEDS}
+    for part, flags in settings.items():
+        judge_part = partial(
+            judge_symptom,
+            evidence,
+            flags,
+            c01.SEEDS,
+            part=part,
+        )
+        yield judge_part(
+            "border_rank_correlation",
             quantity="rank correlation, error and distance",
             bound="> 0.5",
             limits=CORRELATION,
             shown=part in DONUTS,
-            **common,
         )
-        yield judge_symptom(
-            read=read_score("border_relative_mse/0"),
+        yield judge_part(
+            "border_relative_mse/0",
             quantity="OOD error one step inside the border",
-            bound="",
             by="geometric mean",
             shown=False,
             has_start=False,
-            **common,
         )

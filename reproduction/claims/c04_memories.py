@@ -5,18 +5,12 @@ Figure 1d, section 3.3.
 the closest values of y, and superposes these to generate a new image"
 """
 
-from collections.abc import Iterator
+from functools import partial
 
-import pandas as pd
+from pandas import Series
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
-from reproduction.claims.networks import (
-    DONUTS,
-    Reader,
-    judge_symptom,
-    read_score,
-)
+from reproduction.claims import Evidence, Networks, Rows
+from reproduction.claims.networks import judge_symptom, list_donuts
 from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
 
 SEEDS = range(300, 310)
@@ -34,48 +28,42 @@ which are nearly blank.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    for code, flags in DONUTS.items():
-        yield judge_symptom(
+    for code, flags in list_donuts(evidence).items():
+        judge_code = partial(
+            judge_symptom,
             evidence,
             flags,
             SEEDS,
-            read=read_score(SHARING),
             part=code,
+        )
+        yield judge_code(
+            SHARING,
             quantity="R² of OOD outputs on outputs sharing x or y",
             bound="> 0.5",
             limits=AT_MOST_ONE,
         )
         for words, rival in RIVALS.items():
-            yield judge_symptom(
-                evidence,
-                flags,
-                SEEDS,
-                read=read_margin(rival),
-                part=code,
+            yield judge_code(
+                partial(read_margin, rival=rival),
                 quantity=f"this R² less that on {words}",
                 bound="> 0",
                 shown=False,
             )
-        yield judge_symptom(
-            evidence,
-            flags,
-            SEEDS,
-            read=read_score("no_peak_ood"),
-            part=code,
+        yield judge_code(
+            "no_peak_ood",
             quantity="share of OOD images without any peak",
-            bound="",
             limits=SHARE,
             shown=False,
         )
 
 
-def read_margin(rival: str) -> Reader:
-    """Makes what reads this R² less a rival's R²."""
+def read_margin(networks: Networks, rival: str) -> Series:
+    """Reads this R² less a rival's R².
 
-    def read(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
-        r2 = evidence.score(runs, SHARING, when)
-        return r2 - evidence.score(runs, rival, when)
-
-    return read
+    Args:
+        networks: The networks that are read.
+        rival: The name of the rival's R².
+    """
+    return networks.score(SHARING) - networks.score(rival)

@@ -4,10 +4,9 @@ Figures 2a to 2d, 11 to 14.
 "We note that both metrics decay relatively gracefully over the layer depth"
 """
 
-from collections.abc import Iterator
+from functools import partial
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
+from reproduction.claims import Evidence, Rows
 from reproduction.claims.networks import DONUTS, judge_symptom, read_change
 
 SEEDS = range(300, 310)
@@ -25,7 +24,7 @@ codes. Depths other than 4 have one seed; five are missing.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
     for code, flags in DONUTS.items():
         for words, name in METRICS.items():
@@ -33,7 +32,7 @@ def judge(evidence: Evidence) -> Iterator[Row]:
                 evidence,
                 flags,
                 SEEDS,
-                read=read_change(name, last="image"),
+                partial(read_change, name=name, last="image"),
                 part=code,
                 quantity=f"F ({words}), image less stage 0",
                 bound="< 0",

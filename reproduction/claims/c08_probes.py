@@ -4,10 +4,9 @@ Figures 2, 11 to 14.
 "We note that both metrics decay relatively gracefully over the layer depth"
 """
 
-from collections.abc import Iterator
+from functools import partial
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
+from reproduction.claims import Evidence, Rows
 from reproduction.claims.networks import DONUTS, judge_symptom, read_change
 
 SEEDS = range(100, 120)
@@ -18,14 +17,14 @@ Untrained networks are not scored.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
     for code, flags in DONUTS.items():
         yield judge_symptom(
             evidence,
             flags,
             SEEDS,
-            read=read_change("probe_r2_ood"),
+            partial(read_change, name="probe_r2_ood"),
             part=code,
             quantity="probe R² (ID to OOD), last less first hidden",
             bound="< 0",

@@ -5,14 +5,12 @@ Figures 2e and 2f, section 3.4.
 the OOD region"
 """
 
-import functools
-from collections.abc import Iterator
+from functools import partial
 
 import pandas as pd
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
-from reproduction.claims.networks import DONUTS, Reader, judge_symptom
+from reproduction.claims import Evidence, Networks, Reader, Rows
+from reproduction.claims.networks import DONUTS, judge_symptom
 from tfcomp.statistics.limits import CORRELATION, REAL
 
 SEEDS = range(300, 310)
@@ -27,67 +25,50 @@ and are not measured in these networks. In one published network of each code
 """
 
 
-def warp(
-    evidence: Evidence, runs: pd.DataFrame, when: str, name: str = NAME
-) -> pd.DataFrame:
+def warp(networks: Networks, name: str = NAME) -> pd.DataFrame:
     """Reads |log V - its ID median|, OOD less ID, of stages after the code.
 
     Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-        when: `start` for the untrained networks, or `end`.
+        networks: The networks that are read.
         name: The number at each stage.
     """
-    outside = evidence.stages(runs, f"{name}_ood", when)
-    inside = evidence.stages(runs, f"{name}_id", when)
+    outside = networks.stages(f"{name}_ood")
+    inside = networks.stages(f"{name}_id")
     return (outside - inside).drop(columns="code")
 
 
-def read_late(
-    evidence: Evidence,
-    runs: pd.DataFrame,
-    when: str = "end",
-    name: str = NAME,
-) -> pd.Series:
+def read_late(networks: Networks, name: str = NAME) -> pd.Series:
     """Reads the mean warp of the later half of the stages.
 
     Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-        when: `start` for the untrained networks, or `end`.
+        networks: The networks that are read.
         name: The number at each stage.
     """
-    stages = warp(evidence, runs, when, name)
+    stages = warp(networks, name)
     late = stages.shape[1] // 2
     return stages.iloc[:, late:].mean(axis=1)
 
 
-def read_trend(evidence: Evidence, runs: pd.DataFrame, when: str) -> pd.Series:
-    """Reads the rank correlation of warp and stage.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-        when: `start` for the untrained networks, or `end`.
-    """
-    stages = warp(evidence, runs, when)
+def read_trend(networks: Networks) -> pd.Series:
+    """Reads the rank correlation of warp and stage."""
+    stages = warp(networks)
     order = pd.Series(range(stages.shape[1]), stages.columns)
     return stages.T.corrwith(order, method="spearman")
 
 
-QUANTITIES: dict[str, Reader] = {
+LATE: dict[str, Reader] = {
     "|log V - ID median|, OOD less ID, late stages": read_late,
-    "the same per contrast, late stages": functools.partial(
-        read_late, name=PER_CONTRAST
-    ),
+    "the same per contrast, late stages": partial(read_late, name=PER_CONTRAST),
+}
+TREND: dict[str, Reader] = {
     "the same, rank correlation with the stage": read_trend,
 }
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
     for code, flags in DONUTS.items():
-        for quantity, read in QUANTITIES.items():
+        for quantity, number in (LATE | TREND).items():
             seeds = SEEDS
             if "per contrast" in quantity:
                 seeds = NEW_SEEDS
@@ -95,10 +76,10 @@ def judge(evidence: Evidence) -> Iterator[Row]:
                 evidence,
                 flags,
                 seeds,
-                read=read,
+                number,
                 part=code,
                 quantity=quantity,
                 bound="> 0",
-                limits=CORRELATION if read is read_trend else REAL,
-                shown=read is not read_trend,
+                limits=CORRELATION if quantity in TREND else REAL,
+                shown=quantity in LATE,
             )

@@ -8,22 +8,21 @@ extrapolation at the cost of higher ID loss. Combining both constraints
 """
 
 import math
-from collections.abc import Iterator
 
+from reproduction.claims import Evidence, Row, Rows
 from reproduction.claims.c11_forced_rendering import composes
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
-from reproduction.claims.judge import judge as judge_number
-from reproduction.claims.networks import select_penalties
+from reproduction.claims.networks import judge_networks, select_penalties
 
 SEEDS = range(200, 220)
-OOD = [("none", "entropy"), ("entropy", "variance"), ("variance", "both")]
-ID = [
-    ("entropy", "none"),
-    ("variance", "none"),
-    ("both", "none"),
-    ("variance", "both"),
-]
+PAIRS = {
+    "ood": [("none", "entropy"), ("entropy", "variance"), ("variance", "both")],
+    "id": [
+        ("entropy", "none"),
+        ("variance", "none"),
+        ("both", "none"),
+        ("variance", "both"),
+    ],
+}
 NOTE = """
 Fitted networks decide, as everywhere. Over all networks the last ratio is
 {rows[5].number.mean:.2f} [{rows[5].number.low:.2f}, {rows[5].number.high:.2f}],
@@ -32,31 +31,37 @@ Missing: 20 more seeds of variance and of both.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    runs = select_penalties(evidence, SEEDS)
-    fitted = {name: evidence.fitted(runs[name]) for name in runs}
-    kinds = {"": fitted, ", all networks": runs}
-    for subset, pairs in (("ood", OOD), ("id", ID)):
+    every = select_penalties(evidence, SEEDS)
+    fitted = {name: every[name].fitted for name in every}
+    kinds = {"": fitted, ", all networks": every}
+    for subset, pairs in PAIRS.items():
         for worse, better in pairs:
             for words, networks in kinds.items():
-                first = evidence.score(networks[worse], f"{subset}/mse")
-                second = evidence.score(networks[better], f"{subset}/mse")
+                first = networks[worse].score(f"{subset}/mse")
+                second = networks[better].score(f"{subset}/mse")
                 # At equal seeds.
                 ratios = (first / second).dropna()
-                yield judge_number(
+                yield Row(
                     part=f"{worse} over {better}{words}",
                     quantity=f"log10 ratio of {subset.upper()} MSE",
                     values=ratios.map(math.log10),
                     bound="> 0",
-                    tried=len(runs[worse]),
+                    tried=networks[worse].tried,
                     shown=subset == "ood" and not words,
                 )
-    for name in ("entropy", "variance", "both"):
-        yield judge_number(
-            part=f"{name} alone" if name != "both" else name,
+    parts = {
+        "entropy alone": "entropy",
+        "variance alone": "variance",
+        "both": "both",
+    }
+    for part, name in parts.items():
+        yield judge_networks(
+            every[name],
+            composes,
+            part=part,
             quantity="share of seeds that compose",
-            values=composes(evidence, runs[name]),
             by="share",
             shown=False,
         )

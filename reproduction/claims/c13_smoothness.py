@@ -5,14 +5,9 @@ Figure 3d.
 without, as evidenced in Fig. 3(d)"
 """
 
-from collections.abc import Iterator
+from pandas import Series
 
-import numpy as np
-import pandas as pd
-
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
-from reproduction.claims.judge import judge as judge_number
+from reproduction.claims import Evidence, Networks, Row, Rows
 from reproduction.claims.networks import select_penalties
 
 SEEDS = range(200, 240)
@@ -22,45 +17,32 @@ Mean over stages, fitted networks without a dead stage.
 """
 
 
-def is_alive(evidence: Evidence, runs: pd.DataFrame) -> np.ndarray:
-    """Reads whether no stage of a run has dead units alone.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-    """
-    dead = evidence.stages(runs, "dead_fraction").max(axis=1)
-    return (dead < 1).to_numpy()
-
-
-def read_spread(
-    evidence: Evidence, runs: pd.DataFrame, name: str = NAMES["all"]
-) -> pd.Series:
+def read_spread(networks: Networks, name: str = NAMES["all"]) -> Series:
     """Reads the sd of log-volumes over points, as a mean over stages.
 
     Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
+        networks: The networks that are read.
         name: The metric of stages, one of `NAMES`.
     """
-    stages = evidence.stages(runs, name).drop(columns="code")
+    stages = networks.stages(name).drop(columns="code")
     return stages.mean(axis=1)
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    runs = select_penalties(evidence, SEEDS)
+    networks = select_penalties(evidence, SEEDS)
     for points, name in NAMES.items():
-        means = []
+        spreads = {}
         for penalties in ("none", "both"):
-            fitted = evidence.fitted(runs[penalties])
-            fitted = fitted[is_alive(evidence, fitted)]
-            means.append(read_spread(evidence, fitted, name))
-        yield judge_number(
+            fitted = networks[penalties].fitted
+            dead = fitted.stages("dead_fraction").max(axis=1)
+            alive = fitted.keep(dead < 1)
+            spreads[penalties] = read_spread(alive, name)
+        yield Row(
             part=f"none less both, {points} points",
             quantity="sd of log-volume",
-            values=(means[0] - means[1]).dropna(),
+            values=(spreads["none"] - spreads["both"]).dropna(),
             bound="> 0",
-            tried=len(runs["none"]),
+            tried=networks["none"].tried,
             shown=points == "all",
         )

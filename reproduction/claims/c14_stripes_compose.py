@@ -6,12 +6,15 @@ compositionally generalize to generate additive stripe conjunctions in the OOD
 region"
 """
 
-from collections.abc import Iterator
+from pandas import Series
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import UNTRAINED, Row
-from reproduction.claims.judge import judge as judge_number
-from reproduction.claims.networks import BUMPS_ALONE, SHORT, STRIPES
+from reproduction.claims import UNTRAINED, Evidence, Networks, Rows
+from reproduction.claims.networks import (
+    BUMPS_ALONE,
+    SHORT,
+    STRIPES,
+    judge_networks,
+)
 from tfcomp.statistics.limits import POSITIVE, SHARE
 
 SEEDS = range(200, 220)
@@ -28,38 +31,47 @@ network alone (table below), which draws a plus at .22 of the positions.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def is_in_place(networks: Networks) -> Series:
+    """Reads 1 for each network with its OOD peaks in place, and 0 for others.
+
+    Args:
+        networks: The networks that are read.
+    """
+    accuracy = networks.score("ood/position_accuracy")
+    return (accuracy > 0.95).astype(float)
+
+
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
     flags = STRIPES | SHORT | PRECISION | {"num_bumps": 0}
-    runs = evidence.select(**flags, seed=SEEDS)
+    striped = evidence.select(**flags, seed=SEEDS)
     alone = evidence.select(**BUMPS_ALONE, **PRECISION, seed=SEEDS)
-    placed = evidence.placed(runs)
-    share = (evidence.score(runs, "ood/position_accuracy") > 0.95) * 1.0
-    other = (evidence.score(alone, "ood/position_accuracy") > 0.95) * 1.0
-    yield judge_number(
+    placed = striped.placed
+    yield judge_networks(
+        striped,
+        is_in_place,
+        {"bumps alone": alone},
         part="corner:14",
         quantity="share of seeds with OOD peaks within 1 px",
-        values=share,
         bound="> 0.5",
-        controls={"bumps alone": other},
         by="share",
     )
-    yield judge_number(
+    yield judge_networks(
+        placed,
+        "ood_plus/relative_mse",
         part="corner:14",
         quantity="error against a plus, a blank image has 1",
-        values=evidence.score(placed, "ood_plus/relative_mse"),
         bound="< 1",
-        tried=len(runs),
         limits=POSITIVE,
     )
     for quantity, (name, bound) in OUTPUTS.items():
-        yield judge_number(
+        yield judge_networks(
+            placed,
+            name,
+            {UNTRAINED: placed.untrained},
             part="corner:14",
             quantity=quantity,
-            values=evidence.score(placed, name),
             bound=bound,
-            tried=len(runs),
-            controls={UNTRAINED: evidence.score(placed, name, "start")},
             limits=SHARE,
             shown=bool(bound),
         )

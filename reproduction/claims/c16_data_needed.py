@@ -5,21 +5,24 @@ Figure 4c.
 scaling is linear"
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Interval, Row
+from reproduction.claims import Evidence, Interval, Row, Rows
 from reproduction.thresholds.laws import fit_law
 
 STUDIES = {
-    "small CNN": "threshold_small",
-    "donut's CNN": "threshold_donut_fresh",
+    "small CNN": ["threshold_small", "threshold_small_next"],
+    "donut's CNN": ["threshold_donut_fresh", "threshold_donut_next"],
 }
-KINDS = {"bumps": "bumps", "stripes_and_bumps": "stripes"}
-CLAIMED = {"bumps": "a+bN^3", "stripes_and_bumps": "a+bN^1"}
+# Words for the kind of training set, and the law that is claimed.
+KINDS = {
+    "bumps": ("bumps", "a+bN^3"),
+    "stripes_and_bumps": ("stripes", "a+bN^1"),
+}
+CRITERION = "position_accuracy"
 POWERS = (1, 2, 3)
 NOTE = """
 A law fits if it stays within the 95 % interval of the mean of every size; the
@@ -31,16 +34,24 @@ construction. Errors of all laws: {rows[0].note} (small CNN); {rows[2].note}
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+@dataclass(frozen=True, eq=False)
+class SlopeRow(Row):
+    """The slope of a power law; which other law fits alone decides."""
+
+    number: Interval = Interval()
+    holds: str = "open"
+
+
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    for network, name in STUDIES.items():
-        if name not in evidence.studies:
+    for network, names in STUDIES.items():
+        studies = [s for n, s in evidence.studies.items() if n in names]
+        if not studies:
             continue
-        for kind, words in KINDS.items():
-            searches = evidence.studies[name].query(
-                "kind == @kind and criterion == 'position_accuracy'"
-            )
-            yield judge_law(searches, f"{words}, {network}", CLAIMED[kind])
+        table = pd.concat(studies).query("criterion == @CRITERION")
+        for kind, searches in table.groupby("kind"):
+            words, claimed = KINDS[str(kind)]
+            yield judge_law(searches, f"{words}, {network}", claimed)
 
 
 def judge_law(searches: pd.DataFrame, part: str, claimed: str) -> Row:
@@ -52,38 +63,37 @@ def judge_law(searches: pd.DataFrame, part: str, claimed: str) -> Row:
         claimed: The law of the claim, as `a+bN^3`.
     """
     means, law = fit_law(searches)
-    table = pd.DataFrame(means)
+    table = pd.DataFrame(means).astype(float)
+    sizes = table["size"].to_numpy()
     counts = table["mean"].to_numpy()
-    sizes = table["size"].to_numpy(float)
     laws = fit_laws(sizes, counts)
     fitting = []
     for name, values in laws.items():
         is_within = (values >= table["low"]) & (values <= table["high"])
         if is_within.all():
             fitting.append(name)
+    holds = "open"
+    if len(fitting) == 1:
+        holds = "yes" if claimed in fitting else "no"
+
+    number = Interval()
     if law is not None:
         power = law.constant * sizes**law.slope
         laws = {f"N^{law.slope:.1f}": power} | laws
+        if law.low is not None and law.high is not None:
+            number = Interval(law.slope, law.low, law.high, len(means))
     notes = []
     for name, values in laws.items():
         error = np.sqrt(np.mean((values / counts - 1) ** 2))
         notes.append(f"{name} {error:.3f}")
-    holds = "open"
-    if len(fitting) == 1:
-        holds = "yes" if claimed in fitting else "no"
-    number = Interval()
-    if law is not None and law.low is not None and law.high is not None:
-        number = Interval(law.slope, law.low, law.high, len(means))
-    return Row(
+    return SlopeRow(
         part=part,
         quantity="slope of examples, log-log",
-        bound="",
-        number=number,
-        tried=len(means),
-        holds=holds,
-        specific="-",
+        values=table["mean"],
         shown=part.startswith("bumps"),
-        note=", ".join(notes),
+        remark=", ".join(notes),
+        number=number,
+        holds=holds,
     )
 
 
@@ -95,11 +105,9 @@ def fit_laws(sizes: np.ndarray, counts: np.ndarray) -> dict[str, np.ndarray]:
         counts: Examples that these need, [n].
     """
     laws = {}
-    ones = np.ones_like(sizes)
     for exponent in POWERS:
-        terms = np.stack([ones, sizes**exponent], axis=1)
+        powers = sizes**exponent
         # Weighted, so that relative errors are the least.
-        weighted = terms / counts[:, None]
-        solution = np.linalg.lstsq(weighted, ones, rcond=None)
-        laws[f"a+bN^{exponent}"] = terms @ solution[0]
+        line = np.polyfit(powers, counts, deg=1, w=1 / counts)
+        laws[f"a+bN^{exponent}"] = np.polyval(line, powers)
     return laws

@@ -5,15 +5,17 @@ Figure 4d.
 region, contrasting the models trained with just the bumps"
 """
 
-from collections.abc import Iterator
-
-from reproduction.claims.c09_warp import QUANTITIES, read_trend
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
-from reproduction.claims.judge import judge as judge_number
-from reproduction.claims.networks import BUMPS_ALONE, LONG, STRIPES
+from reproduction.claims import Evidence, Row, Rows
+from reproduction.claims.c09_warp import LATE
+from reproduction.claims.networks import (
+    BUMPS_ALONE,
+    LONG,
+    STRIPES,
+    judge_networks,
+)
 
 SEEDS = range(300, 400)
+PRECISION = {"precision": "float32"}
 NOTE = """
 Networks with bumps alone less networks with stripes and 50 bumps, at equal
 seeds and steps. Fading is not excluded (C9), and these networks do not
@@ -21,33 +23,26 @@ compose.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    precision = {"precision": "float32"}
-    flags = STRIPES | LONG | precision | {"num_bumps": 50}
-    striped = evidence.placed(evidence.select(**flags, seed=SEEDS))
-    runs = evidence.select(**BUMPS_ALONE, **precision, seed=SEEDS)
-    alone = evidence.fitted(runs)
-    for quantity, read in QUANTITIES.items():
-        if read is read_trend:
-            continue
-        alone_warp = read(evidence, alone, "end")
-        striped_warp = read(evidence, striped, "end")
-        yield judge_number(
+    flags = STRIPES | LONG | PRECISION | {"num_bumps": 50}
+    striped = evidence.select(**flags, seed=SEEDS).placed
+    alone = evidence.select(**BUMPS_ALONE, **PRECISION, seed=SEEDS).fitted
+    for quantity, number in LATE.items():
+        differences = alone.read(number) - striped.read(number)
+        yield Row(
             part="difference",
             quantity=quantity,
-            values=(alone_warp - striped_warp).dropna(),
+            values=differences.dropna(),
             bound="> 0",
-            tried=len(runs),
+            tried=alone.tried,
         )
-        for part, values in {
-            "bumps alone": alone_warp,
-            "stripes": striped_warp,
-        }.items():
-            yield judge_number(
+        parts = {"bumps alone": alone, "stripes": striped}
+        for part, networks in parts.items():
+            yield judge_networks(
+                networks,
+                number,
                 part=part,
                 quantity=quantity,
-                values=values,
-                tried=len(runs),
                 shown=False,
             )

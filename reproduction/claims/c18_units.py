@@ -5,18 +5,16 @@ Figures 4e, 4f and 15.
 downstream layers"
 """
 
-from collections.abc import Iterator
+from functools import partial
 
-import pandas as pd
+from pandas import Series
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import ALL, UNTRAINED, Row
-from reproduction.claims.judge import judge as judge_number
+from reproduction.claims import ALL, UNTRAINED, Evidence, Networks, Reader, Rows
 from reproduction.claims.networks import (
-    ALL_SEEDS,
     SHORT,
     STRIPES,
-    Reader,
+    TRAIN_ALL,
+    judge_networks,
     read_change,
 )
 
@@ -29,58 +27,43 @@ below).
 """
 
 
-def read_last(evidence: Evidence, runs: pd.DataFrame) -> pd.Series:
-    """Reads products less sums at the last hidden stage.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-    """
-    stages = evidence.stages(runs, "product_less_sum")
-    return stages.drop(columns=["code", "image"]).iloc[:, -1]
+def read_last(networks: Networks) -> Series:
+    """Reads products less sums at the last hidden stage."""
+    return networks.stages("product_less_sum").iloc[:, -2]
 
 
-def lose_stripes(
-    evidence: Evidence, runs: pd.DataFrame, when: str = "end"
-) -> pd.Series:
-    """Reads the share of stripes, first hidden stage less the last.
-
-    Args:
-        evidence: The runs and their numbers.
-        runs: The runs that are read.
-        when: `start` for the untrained networks, or `end`.
-    """
-    of_x = read_change("stripe_x_share")(evidence, runs, when)
-    return -of_x - read_change("stripe_y_share")(evidence, runs, when)
+def lose_stripes(networks: Networks) -> Series:
+    """Reads the share of stripes, first hidden stage less the last."""
+    of_x = read_change(networks, "stripe_x_share")
+    return -of_x - read_change(networks, "stripe_y_share")
 
 
 QUANTITIES: dict[str, Reader] = {
-    "product less sum units, last less first hidden": read_change(
-        "product_less_sum"
+    "product less sum units, last less first hidden": partial(
+        read_change, name="product_less_sum"
     ),
     "stripes among live units, first less last hidden": lose_stripes,
-    "bumps among live units, last less first hidden": read_change("bump_share"),
+    "bumps among live units, last less first hidden": partial(
+        read_change, name="bump_share"
+    ),
 }
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
     flags = STRIPES | SHORT | {"precision": "float32"}
-    every = flags | {"num_bumps": 784, "train_all": True}
-    trained = evidence.placed(evidence.select(**every, seed=ALL_SEEDS))
+    every = flags | TRAIN_ALL | {"num_bumps": 784}
+    trained = evidence.select(**every).placed
     for count in COUNTS:
-        runs = evidence.select(**flags, num_bumps=count, seed=SEEDS)
-        placed = evidence.placed(runs)
-        for quantity, read in QUANTITIES.items():
-            yield judge_number(
+        networks = evidence.select(**flags, num_bumps=count, seed=SEEDS).placed
+        controls = {ALL: trained, UNTRAINED: networks.untrained}
+        for quantity, number in QUANTITIES.items():
+            yield judge_networks(
+                networks,
+                number,
+                controls,
                 part=f"{count} bumps",
                 quantity=quantity,
-                values=read(evidence, placed, "end"),
                 bound="> 0",
-                tried=len(runs),
-                controls={
-                    ALL: read(evidence, trained, "end"),
-                    UNTRAINED: read(evidence, placed, "start"),
-                },
                 shown=count == 50,
             )

@@ -5,12 +5,13 @@ Figure 9b.
 smooth without significant deformation"
 """
 
-from collections.abc import Iterator
+from functools import partial
 
+from pandas import Series
+
+from reproduction.claims import Evidence, Networks, Rows
 from reproduction.claims.c19_interpolation import DIGIT
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.judge import Row
-from reproduction.claims.judge import judge as judge_number
+from reproduction.claims.networks import judge_networks
 from tfcomp.statistics.limits import POSITIVE
 
 SEEDS = range(100, 105)
@@ -22,18 +23,26 @@ missing.
 """
 
 
-def judge(evidence: Evidence) -> Iterator[Row]:
+def read_largest(networks: Networks, name: str) -> Series:
+    """Reads the largest of a number over the stages after the code.
+
+    Args:
+        networks: The networks that are read.
+        name: The number at each stage.
+    """
+    return networks.stages(name).drop(columns="code").max(axis=1)
+
+
+def judge(evidence: Evidence) -> Rows:
     """Yields the rows of the claim."""
-    runs = evidence.select(**DIGIT, seed=SEEDS)
-    fitted = evidence.fitted(runs)
+    fitted = evidence.select(**DIGIT, seed=SEEDS).fitted
     for words, name in NAMES.items():
-        stages = evidence.stages(fitted, name).drop(columns="code")
-        yield judge_number(
+        yield judge_networks(
+            fitted,
+            partial(read_largest, name=name),
             part=words,
             quantity="largest in the gap over largest outside",
-            values=stages.max(axis=1),
             bound="< 2",
-            tried=len(runs),
             limits=POSITIVE,
             missing="networks that jump",
         )

@@ -35,11 +35,10 @@ def judge_runs(settings: dict[str, Any]) -> int:
     evidence = read_some_evidence(settings["runs"])
     rows = write_report(evidence, settings["output"])
     print_left_out(evidence.notes)
-    for question in ("holds", "specific"):
-        answers = Counter(getattr(row, question).split(":")[0] for row in rows)
-        words = ", ".join(f"{n} {answer}" for answer, n in answers.items())
-        print(f"{question:9} {words}")
-    print(f"report    {Path(settings['output'], PAGE)}")
+    answers = Counter(row.holds for row in rows)
+    words = ", ".join(f"{n} {answer}" for answer, n in answers.items())
+    print(f"holds   {words}")
+    print(f"report  {Path(settings['output'], PAGE)}")
     return 0
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,97 @@ SUBSETS = ("id", "ood", "id_plus", "ood_plus", "id_test")
 
 
 @dataclass(frozen=True, eq=False)
+class Networks:
+    """Networks of one setting, whose numbers are read by seed.
+
+    Attributes:
+        evidence: All runs.
+        runs: Study, folder, setting and seed of each network.
+        tried: How many runs there are, fitted or not.
+        when: `start` for the untrained networks, or `end`.
+    """
+
+    evidence: Evidence
+    runs: DataFrame
+    tried: int
+    when: str = "end"
+
+    @property
+    def untrained(self) -> Networks:
+        """The same networks before training."""
+        return replace(self, when="start")
+
+    @property
+    def fitted(self) -> Networks:
+        """The networks that fit: ID relative MSE below .05."""
+        return self.keep(self.score("id/relative_mse") < 0.05)
+
+    @property
+    def placed(self) -> Networks:
+        """The networks with more than 95 % of ID peaks within one pixel."""
+        # From stripes alone a network draws a plus and not a bump: its error on
+        # bumps is large however well it is trained.
+        return self.keep(self.score("id/position_accuracy") > 0.95)
+
+    def keep(self, is_kept: Series) -> Networks:
+        """Keeps some of the networks.
+
+        Args:
+            is_kept: True for those to keep, in the order of the runs.
+        """
+        return replace(self, runs=self.runs[is_kept.to_numpy()])
+
+    def read(self, number: Reader) -> Series:
+        """Reads a number of each network, by seed.
+
+        Args:
+            number: The path of a score, or a function of networks.
+        """
+        if isinstance(number, str):
+            return self.score(number)
+        return number(self)
+
+    def score(self, path: str) -> Series:
+        """Reads a score of each network, by seed; NaN where a run lacks it.
+
+        Args:
+            path: The name of the score, as `ood/mse` or `axis_ratio`.
+        """
+        subset, _, name = path.partition("/")
+        if subset not in SUBSETS:
+            subset, name = "all", path
+        table = self.evidence.find(name, self.when)
+        table = table[(table["subset"] == subset) & (table["stage"] == "")]
+        values = table.set_index("run")["value"].reindex(self.runs.index)
+        return values.set_axis(self.runs["seed"])
+
+    def stages(self, name: str) -> DataFrame:
+        """Reads a number of every stage, in the order of the stages.
+
+        Args:
+            name: The name of the number, as `factorization`.
+
+        Returns:
+            A row for each seed, a column for each stage; NaN where a run lacks
+            the number.
+        """
+        table = self.evidence.find(name, self.when)
+        is_asked = table["run"].isin(self.runs.index)
+        is_of_stage = table["stage"] != ""
+        table = table[is_asked & is_of_stage]
+        by_stage = table.pivot(index="run", columns="stage", values="value")
+
+        hidden = by_stage.columns.drop(["code", "image"], errors="ignore")
+        order = ["code", *(list(hidden) or ["stage_0"]), "image"]
+        by_stage = by_stage.reindex(index=self.runs.index, columns=order)
+        return by_stage.set_axis(self.runs["seed"], axis=0)
+
+
+# The path of a score, or a function that reads a number by seed.
+Reader = str | Callable[[Networks], "Series"]
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """Finished runs, with the questions that claims ask of them.
 
@@ -55,12 +146,17 @@ class Evidence:
         return self.results.runs.set_index("run")
 
     @functools.cached_property
-    def _tables(self) -> dict[tuple[str, str], DataFrame]:
-        numbers = self.results.numbers
-        grouped = numbers.groupby(["name", "when"], observed=True)
-        return {(str(n), str(w)): table for (n, w), table in grouped}
+    def _tables(self) -> dict[Any, DataFrame]:
+        grouped = self.results.numbers.groupby(["name", "when"])
+        return dict(iter(grouped))
 
-    def _find(self, name: str, when: str) -> DataFrame:
+    def find(self, name: str, when: str) -> DataFrame:
+        """Finds the numbers with a name, of all runs, subsets and stages.
+
+        Args:
+            name: As `factorization`.
+            when: `start` or `end` of training.
+        """
         return self._tables.get((name, when), self.results.numbers.iloc[:0])
 
     def match(self, **flags: Any) -> DataFrame:
@@ -77,14 +173,15 @@ class Evidence:
                 continue
             if name not in runs:
                 return names.iloc[:0]
-            if isinstance(value, range | tuple):
-                is_asked &= runs[name].isin(value).to_numpy()
-            else:
-                is_asked &= (runs[name] == value).to_numpy(bool)
+            values = value if isinstance(value, range | tuple) else [value]
+            is_asked &= runs[name].isin(values).to_numpy()
         return names[is_asked]
 
-    def select(self, **flags: Any) -> DataFrame:
-        """Selects the runs of one setting, as `match`, by seed.
+    def select(self, **flags: Any) -> Networks:
+        """Selects the networks of one setting, as `match`, by seed.
+
+        Args:
+            **flags: The value of each flag; a range or a tuple has several.
 
         Raises:
             ValueError: If two of the runs have the same seed.
@@ -95,76 +192,7 @@ class Evidence:
         if runs["seed"].duplicated().any():
             studies = ", ".join(sorted(runs["study"].unique()))
             raise ValueError(f"runs of several settings match: {studies}")
-        return runs.sort_values("seed")
-
-    def score(
-        self,
-        runs: DataFrame,
-        path: str,
-        when: str = "end",
-    ) -> Series:
-        """Reads a number of each run, by seed; NaN where a run lacks it.
-
-        Args:
-            runs: Rows of `select`.
-            path: The name of the number, as `ood/mse` or `axis_ratio`.
-            when: `start` for the untrained network, or `end`.
-        """
-        subset, _, name = path.partition("/")
-        if subset not in SUBSETS:
-            subset, name = "all", path
-        table = self._find(name, when)
-        table = table[(table["subset"] == subset) & (table["stage"] == "")]
-        values = table.set_index("run")["value"].reindex(runs.index)
-        return values.set_axis(runs["seed"])
-
-    def stages(
-        self,
-        runs: DataFrame,
-        name: str,
-        when: str = "end",
-    ) -> DataFrame:
-        """Reads a number of every stage, in the order of the stages.
-
-        Args:
-            runs: Rows of `select`.
-            name: The name of the number, as `factorization`.
-            when: `start` for the untrained network, or `end`.
-
-        Returns:
-            A row for each seed, a column for each stage; NaN where a run lacks
-            the number.
-        """
-        table = self._find(name, when)
-        is_asked = table["run"].isin(runs.index)
-        is_of_stage = table["stage"] != ""
-        table = table[is_asked & is_of_stage]
-        by_stage = table.pivot(index="run", columns="stage", values="value")
-
-        hidden = [str(stage) for stage in by_stage]
-        hidden = sorted(set(hidden) - {"code", "image"})
-        order = ["code", *(hidden or ["stage_0"]), "image"]
-        by_stage = by_stage.reindex(index=runs.index, columns=order)
-        return by_stage.set_axis(runs["seed"], axis=0)
-
-    def fitted(self, runs: DataFrame) -> DataFrame:
-        """Keeps the runs that fit: ID relative MSE below .05.
-
-        Args:
-            runs: Rows of `select`.
-        """
-        return runs[(self.score(runs, "id/relative_mse") < 0.05).to_numpy()]
-
-    def placed(self, runs: DataFrame) -> DataFrame:
-        """Keeps the runs with more than 95 % of ID peaks within one pixel.
-
-        Args:
-            runs: Rows of `select`.
-        """
-        # From stripes alone a network draws a plus and not a bump: its error on
-        # bumps is large however well it is trained.
-        placed = self.score(runs, "id/position_accuracy") > 0.95
-        return runs[placed.to_numpy()]
+        return Networks(self, runs.sort_values("seed"), tried=len(runs))
 
 
 def read_evidence(patterns: Sequence[str], any_seed: bool = False) -> Evidence:

@@ -7,8 +7,9 @@ control excludes 0 on the claimed side.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,108 +56,93 @@ class Control:
     difference: Interval
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """A quantity of a claim in one setting, judged by the two questions.
 
     Attributes:
         part: The setting, as `bump`.
         quantity: In words, with its unit.
-        bound: As `> 0.5`; empty if the quantity only stands beside.
-        number: The quantity in the networks of the claim.
-        tried: How many runs there are, fitted or not.
-        holds: yes, no, open, or - without a bound.
-        specific: yes, no with the controls that have it, too, open, or -.
-        controls: By name.
-        samples: The values by name of the networks and by seed, for pictures.
-        note: What is missing, or what else is to be said.
+        values: The quantity of each network of the claim, by seed.
+        bound: As `> 0.5`, which the whole interval must meet; empty if the
+            quantity only stands beside.
+        tried: How many runs there are, if some of them have no value.
+        others: The quantity by seed in networks that must not have it, by
+            their name.
+        by: mean, geometric mean, or share (of values that are 1, else 0).
+        limits: The range of the quantity, inside which intervals stay.
+        remark: What else is to be said.
         shown: False for rows of the CSV file alone.
+        missing: A control that the evidence lacks; `specific` is then open.
         claim: As `C6`; its file sets it.
     """
 
     part: str
     quantity: str
-    bound: str
-    number: Interval
-    tried: int
-    holds: str
-    specific: str
-    controls: Mapping[str, Control] = field(default_factory=dict)
-    samples: Mapping[str, Series] = field(default_factory=dict)
-    note: str = ""
+    values: Series
+    bound: str = ""
+    tried: int = 0
+    others: Mapping[str, Series] = field(default_factory=dict)
+    by: str = "mean"
+    limits: Limits = REAL
+    remark: str = ""
     shown: bool = True
+    missing: str = ""
     claim: str = ""
 
+    @functools.cached_property
+    def number(self) -> Interval:
+        """The quantity in the networks of the claim."""
+        return estimate(self.values, self.by, self.limits)
 
-def judge(
-    part: str,
-    quantity: str,
-    values: Series,
-    bound: str = "",
-    tried: int | None = None,
-    controls: Mapping[str, Series] | None = None,
-    by: str = "mean",
-    limits: Limits = REAL,
-    note: str = "",
-    shown: bool = True,
-    missing: str = "",
-) -> Row:
-    """Judges a quantity.
+    @functools.cached_property
+    def controls(self) -> Mapping[str, Control]:
+        """The quantity in the other networks, by their name."""
+        controls = {}
+        for name, sample in self.others.items():
+            controls[name] = Control(
+                number=estimate(sample, self.by, self.limits),
+                # Networks that were trained on all have other seeds.
+                difference=subtract(
+                    self.values, sample, self.by, is_paired=name != ALL
+                ),
+            )
+        return controls
 
-    Args:
-        part: The setting, as `bump`.
-        quantity: In words, with its unit.
-        values: The number of each fitted run, by seed.
-        bound: As `> 0.5`, which the whole interval must meet.
-        tried: How many runs there are, fitted or not.
-        controls: The same number in networks that must not have it, by seed.
-            Those that are trained on all combinations are compared by Welch's
-            interval, others in pairs of equal seeds.
-        by: mean, geometric mean, or share (of values that are 1, else 0).
-        limits: The range of the quantity, inside which intervals stay.
-        note: What else is to be said.
-        shown: False for rows of the CSV file alone.
-        missing: A control that the evidence lacks; `specific` is then open.
-    """
-    if tried is None:
-        tried = len(values)
-    number = estimate(values, by, limits)
-    holds = "-"
-    if bound:
-        holds = compare(number, bound)
-    if len(values) < MIN_FITTED * tried:
-        holds = "open"
+    @property
+    def num_tried(self) -> int:
+        """How many runs there are, fitted or not."""
+        return max(self.tried, len(self.values))
 
-    samples = {"networks": values}
-    compared: dict[str, Control] = {}
-    for name, sample in (controls or {}).items():
-        samples[name] = sample
-        compared[name] = Control(
-            number=estimate(sample, by, limits),
-            difference=subtract(values, sample, by, is_paired=name != ALL),
-        )
-    specific = "-"
-    if bound and compared:
-        specific = judge_specific(compared, bound)
-    if missing and not specific.startswith("no"):
-        specific = "open"
-        lack = f"missing: {missing}"
-        if note:
-            lack = f"{note}; {lack}"
-        note = lack
-    return Row(
-        part=part,
-        quantity=quantity,
-        bound=bound,
-        number=number,
-        tried=tried,
-        holds=holds,
-        specific=specific,
-        controls=compared,
-        samples=samples,
-        note=note,
-        shown=shown,
-    )
+    @property
+    def holds(self) -> str:
+        """Whether the claim holds: yes, no, open, or - without a bound."""
+        if len(self.values) < MIN_FITTED * self.num_tried:
+            return "open"
+        if not self.bound:
+            return "-"
+        return compare(self.number, self.bound)
+
+    @property
+    def specific(self) -> str:
+        """yes, no with the controls that have it, too, open, or -."""
+        answer = "-"
+        if self.bound and self.others:
+            answer = judge_specific(self.controls, self.bound)
+        if self.missing and not answer.startswith("no"):
+            return "open"
+        return answer
+
+    @property
+    def note(self) -> str:
+        """What is missing, or what else is to be said."""
+        notes = [self.remark]
+        if self.missing:
+            notes.append(f"missing: {self.missing}")
+        return "; ".join(filter(None, notes))
+
+
+Rows = Iterator[Row]  # what the function `judge` of a claim yields
 
 
 def estimate(values: Series, by: str, limits: Limits = REAL) -> Interval:

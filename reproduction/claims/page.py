@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,16 +32,14 @@ HEAD = [
 ]
 
 
-def list_claims() -> Iterator[ModuleType]:
-    """Imports the files of claims, in the order of their numbers."""
+def list_claims() -> dict[str, ModuleType]:
+    """Imports the files of claims, by their names in order, as C6."""
+    claims = {}
     for path in sorted(FOLDER.glob("c[0-9][0-9]_*.py")):
-        yield importlib.import_module(f"reproduction.claims.{path.stem}")
-
-
-def get_name(claim: ModuleType) -> str:
-    """Returns the name of a claim, as C6."""
-    stem = claim.__name__.rpartition(".")[2]
-    return f"C{int(stem[1:3])}"
+        number = int(path.stem[1:3])
+        module = importlib.import_module(f"reproduction.claims.{path.stem}")
+        claims[f"C{number}"] = module
+    return claims
 
 
 def read_docstring(claim: ModuleType) -> tuple[str, str]:
@@ -54,8 +52,7 @@ def read_docstring(claim: ModuleType) -> tuple[str, str]:
 def judge_claims(evidence: Evidence) -> list[Row]:
     """Judges all claims; returns their rows in order."""
     rows = []
-    for claim in list_claims():
-        name = get_name(claim)
+    for name, claim in list_claims().items():
         for row in claim.judge(evidence):
             named = dataclasses.replace(row, claim=name)
             rows.append(named)
@@ -83,8 +80,7 @@ def render_page(rows: Sequence[Row]) -> str:
     """Returns the page of results in Markdown."""
     lines = [HEAD]
     notes = []
-    for claim in list_claims():
-        name = get_name(claim)
+    for name, claim in list_claims().items():
         title, place = read_docstring(claim)
         own_rows = [row for row in rows if row.claim == name]
 
@@ -99,11 +95,9 @@ def render_page(rows: Sequence[Row]) -> str:
             text = fill_note(note, own_rows)
             notes.append(f"- **{name}** ({place}). {text}")
 
-    text = TEMPLATE.read_text("utf-8")
-    return text.format(
-        table=format_rows(lines).rstrip(),
-        notes="\n".join(notes),
-    )
+    table = format_rows(lines).rstrip()
+    template = TEMPLATE.read_text("utf-8")
+    return template.format(table=table, notes="\n".join(notes))
 
 
 def fill_note(note: str, rows: Sequence[Row]) -> str:
@@ -127,10 +121,10 @@ def _format_row(row: Row) -> list[str]:
     if row.bound:
         holds = f"{holds} ({row.bound})"
     number = format_interval(row.number)
-    if not row.tried:
+    if not row.num_tried:
         number = "not run"
-    if 0 < row.number.n < row.tried:
-        number += f" of {row.tried}"
+    if 0 < row.number.n < row.num_tried:
+        number += f" of {row.num_tried}"
     return [
         f"{row.part}: {row.quantity}",
         number,
@@ -144,7 +138,7 @@ def _format_row(row: Row) -> list[str]:
 def _format_control(name: str, row: Row) -> str:
     number = row.controls[name].number
     if not number.n:
-        return "not measured" if len(row.samples[name]) else "no fitted runs"
+        return "not measured" if len(row.others[name]) else "no fitted runs"
     text = f"{format_number(number.mean)}, n = {number.n}"
     if name in (ALL, UNTRAINED):
         return text
@@ -177,7 +171,7 @@ def list_cells(row: Row) -> dict[str, Any]:
         "part": row.part,
         "quantity": row.quantity,
         **dataclasses.asdict(row.number),
-        "tried": row.tried,
+        "tried": row.num_tried,
         "bound": row.bound,
         "holds": row.holds,
         "specific": row.specific,

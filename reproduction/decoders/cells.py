@@ -7,25 +7,32 @@ lower end of its 95 % interval lies above every predictor without a network.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from reproduction.claims.judge import MIN_SEEDS, Interval, compare, estimate
+from reproduction.claims.judge import MIN_SEEDS, Interval, Row, estimate
 from tfcomp.statistics.limits import AT_MOST_ONE
 
 if TYPE_CHECKING:
     from tfcomp.tables import Results
 
 MIN_ID_R2 = 0.9
-MIN_FITTED = 0.5  # share of the runs
 # Squares and ellipses look the same after a turn: on other shapes held-out
 # images are also in training.
 DISTINCT = "heart,triangle,l"
 UNDETERMINED = "sprites, undetermined"
 # Flags that decide the images of a split.
 IMAGE_FLAGS = ["grid_size", "num_positions", "sigma", "data_hash"]
+CERTIFIED = "certificate/1/certified"
+COLUMNS = [
+    "sprite_shapes",
+    "id/relative_mse",
+    "ood/relative_mse",
+    "r2/id",
+    "r2/ood",
+    CERTIFIED,
+]
 SCORES = "^(id|ood|r2|references|certificate)/"
 
 
@@ -40,29 +47,23 @@ def read_table(results: Results) -> pd.DataFrame:
     """
     scores = results.scores.filter(regex=SCORES)
     table = results.runs.join(scores, on="run")
-    for name in ("id/relative_mse", "ood/relative_mse", "r2/id", "r2/ood"):
-        if name not in table:
-            table[name] = math.nan
-    is_copied = table["dataset"] == "sprites"
-    if "sprite_shapes" in table:
-        is_copied &= table["sprite_shapes"] != DISTINCT
+    # Runs of other data lack some columns.
+    columns = table.columns.union(COLUMNS, sort=False)
+    table = table.reindex(columns=columns)
+    is_sprite = table["dataset"] == "sprites"
+    is_distinct = table["sprite_shapes"] == DISTINCT
     is_control = table["train_all"].astype(bool)
+    is_copied = is_sprite & ~is_distinct
     is_kept = ~is_copied & ~is_control
     table = table[is_kept].copy()
-    if table.empty:
-        return table
 
     is_composed = table["dataset"] == "composed"
     composition = table["composition"]
     data = table["dataset"].where(~is_composed, composition)
     region = table["region"]
     table["split"] = data + " " + region
-    table["family"] = data
-    certified = "certificate/1/certified"
-    if certified in table:
-        is_sprite = data == "sprites"
-        is_open = is_sprite & (table[certified] < 1)
-        table.loc[is_open, "family"] = UNDETERMINED
+    is_open = (data == "sprites") & (table[CERTIFIED] < 1)
+    table["family"] = data.mask(is_open, UNDETERMINED)
 
     names = ["split", *IMAGE_FLAGS]
     images = [table[name] for name in names]
@@ -81,10 +82,13 @@ def read_table(results: Results) -> pd.DataFrame:
 
 
 def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
-    """Judges each decoder on each split; a row for each of them.
+    """Judges each decoder on each split: yes, no, open, or not fitted.
 
     Args:
         table: The result of `read_table`.
+
+    Returns:
+        A row for each decoder and split; its `values` are R² of fitted runs.
     """
     rows = []
     keys = ["family", "split", *IMAGE_FLAGS]
@@ -94,26 +98,33 @@ def judge_splits(table: pd.DataFrame) -> pd.DataFrame:
         bound = predictors.max()
         for decoder, decoder_runs in runs.groupby("model"):
             setting_runs = keep_setting(decoder_runs)
-            fitted = select_fitted(setting_runs)
-            number = estimate(fitted["r2/ood"], "mean", AT_MOST_ONE)
-            answer = decide(
-                number,
-                bound,
+            id_r2 = setting_runs["r2/id"]
+            is_fitted = id_r2 > MIN_ID_R2
+            fitted = setting_runs[is_fitted]
+            judged = Row(
+                part=str(split),
+                quantity="R²",
+                values=fitted.set_index("seed")["r2/ood"],
+                bound=f"> {bound}",
                 tried=len(setting_runs),
-                fitted=len(fitted),
+                limits=AT_MOST_ONE,
             )
+            answer = judged.holds
+            if fitted.empty:
+                answer = "not fitted"
             row = {
                 "family": family,
                 "split": split,
                 "decoder": decoder,
                 "runs": len(setting_runs),
                 "fitted": len(fitted),
-                "r2": number.mean,
-                "low": number.low,
-                "high": number.high,
+                "r2": judged.number.mean,
+                "low": judged.number.low,
+                "high": judged.number.high,
                 "predictor": predictors.idxmax(),
                 "predictor_r2": bound,
                 "composes": answer,
+                "values": judged.values,
             }
             rows.append(row)
     return pd.DataFrame(rows)
@@ -125,13 +136,6 @@ def keep_setting(runs: pd.DataFrame) -> pd.DataFrame:
     is_kept = runs["setting"] == settings.iloc[0]
     kept_runs = runs[is_kept]
     return kept_runs.sort_values("seed")
-
-
-def select_fitted(runs: pd.DataFrame) -> pd.DataFrame:
-    """Keeps the runs that fit, by seed."""
-    is_fitted = runs["r2/id"] > MIN_ID_R2
-    fitted = runs[is_fitted]
-    return fitted.set_index("seed")
 
 
 def read_predictors(runs: pd.DataFrame) -> pd.Series:
@@ -150,32 +154,10 @@ def read_predictors(runs: pd.DataFrame) -> pd.Series:
     return predictors
 
 
-def decide(
-    number: Interval,
-    bound: float,
-    tried: int,
-    fitted: int,
-) -> str:
-    """Answers if a decoder composes: yes, no, open, or not fitted.
-
-    Args:
-        number: Its R² over seeds.
-        bound: The largest R² of predictors without a network.
-        tried: The number of runs.
-        fitted: The number of them that fit.
-    """
-    if fitted == 0:
-        return "not fitted"
-    if fitted < MIN_FITTED * tried:
-        return "open"
-    return compare(number, f"> {bound}")
-
-
-def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+def average_families(rows: pd.DataFrame) -> pd.DataFrame:
     """Averages R² over the splits of a family, with an interval over seeds.
 
     Args:
-        table: The result of `read_table`.
         rows: The result of `judge_splits`.
 
     Returns:
@@ -185,18 +167,17 @@ def average_families(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     families = []
     groups = rows.groupby(["family", "decoder"])
     for (family, decoder), splits in groups:
-        is_family = table["family"] == family
-        is_decoder = table["model"] == decoder
-        every_run = table[is_family & is_decoder]
-        columns = {}
-        for split, runs in every_run.groupby("split"):
-            fitted = select_fitted(keep_setting(runs))
-            # Splits were run with different seeds: the first ones are paired.
-            r2 = fitted["r2/ood"]
-            columns[split] = r2.reset_index(drop=True)
-        means = pd.DataFrame(columns).mean(axis=1, skipna=False)
-        means = means.dropna()
-        number = estimate(means, "mean", AT_MOST_ONE)
+        # Splits were run with different seeds: the first ones are paired.
+        columns = []
+        for r2 in splits["values"]:
+            columns.append(r2.reset_index(drop=True))
+        table = pd.concat(columns, axis=1)
+        means = table.mean(axis=1, skipna=False)
+        number = estimate(
+            means.dropna(),
+            by="mean",
+            limits=AT_MOST_ONE,
+        )
         if number.n < MIN_SEEDS:
             number = Interval()
         is_composing = splits["composes"] == "yes"

@@ -49,9 +49,11 @@ def compare_decoders(settings: dict[str, Any]) -> int:
         raise ConfigError("runs", rule, settings["runs"])
 
     rows = cells.judge_splits(table)
-    families = cells.average_families(table, rows)
-    output = make_folder(Path(settings["output"]))
-    text = rows.to_csv(
+    families = cells.average_families(rows)
+    folder = Path(settings["output"])
+    output = make_folder(folder)
+    table = rows.drop(columns="values")
+    text = table.to_csv(
         index=False,
         float_format="%.6g",
         lineterminator="\n",

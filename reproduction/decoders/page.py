@@ -31,21 +31,16 @@ def render_page(rows: pd.DataFrame, families: pd.DataFrame) -> str:
     order = list_decoders(families)
     wide = wide.loc[order]
     wide = wide.fillna("")
-    head = ["decoder", *wide.columns]
-    lines = [head]
-    for decoder, line in wide.iterrows():
-        cells_of_line = [f"`{decoder}`", *line]
-        lines.append(cells_of_line)
+    wide = wide.rename(index="`{}`".format)
 
     splits = rows.drop_duplicates(["family", "split"])
     by_family = splits.groupby("family")
     means = by_family["predictor_r2"].mean()
-    last_line = ["best predictor without a network"]
-    for mean in means:
-        last_line.append(f"{mean:.2f}")
-    lines.append(last_line)
-
-    table = format_rows(lines)
+    last_line = means.map("{:.2f}".format)
+    wide.loc["best predictor without a network"] = last_line
+    head = ["decoder", *wide.columns]
+    lines = wide.reset_index().to_numpy()
+    table = format_rows([head, *lines])
     table = table.rstrip()
     template = TEMPLATE.read_text("utf-8")
     return template.replace("{table}", table)
@@ -95,6 +90,7 @@ def plot_families(families: pd.DataFrame) -> bytes:
         )
     with fit_width(9):
         figure = draw_forest(marks)
+
     predictors = families.groupby("family")["predictor_r2"].mean()
     for axes, r2 in zip(figure.axes, predictors, strict=True):
         axes.axvline(r2, color="#b2182b", lw=1)

@@ -10,7 +10,8 @@ published models with the same settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,9 @@ from reproduction.claims.evidence import Evidence, read_some_evidence
 from reproduction.figures.paper_figure import (
     NETWORKS,
     Drawn,
-    Groups,
+    FigureRuns,
     PaperFigure,
-    find_networks,
     read_figures,
-    select_runs,
 )
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.process import start_tensorflow
@@ -47,25 +46,38 @@ FLAGS = {
         "Run folders, folders that contain them, packed evidence, or published "
         "models: patterns with *, separated by commas.",
     ),
-    "output": ("paper_figures", "The folder for the figures and index.md."),
     "width": (
         "page",
         "The most that a figure is wide: page (6.75 inches) or column (3.25).",
     ),
+    "output": ("paper_figures", "The folder for the figures and index.md."),
     "only": (
         "",
         "Figures to draw, as 3e, separated by commas; by default all.",
     ),
 }
 DPI = 300  # of print
+ABOUT = (
+    "Missing networks are trained by `tfcomp sweep` with a flagfile of "
+    "`reproduction/flagfiles`."
+)
+# The function that draws each kind of pictures of figures.toml.
+DRAWERS = {
+    "stages": "score_pictures:draw_stages",
+    "search": "score_pictures:draw_search",
+    "scores": "score_pictures:draw_scores",
+    "claims": "claim_pictures:draw_claims",
+    "training": "data_pictures:draw_training",
+    "each": "network_pictures:draw_each",
+    "rows": "network_pictures:draw_outputs",
+}
+TENSORFLOW = ("training", *NETWORKS)  # kinds whose modules import it
 
 
 def draw_figures(settings: dict[str, Any]) -> int:
     """Draws the figures that have runs, and lists the missing runs."""
     check_folder("output", settings["output"])
     names = split_names(settings["only"])
-    if not names:
-        names = list(read_figures())
     figures = choose_figures(names)
     evidence = read_some_evidence(settings["runs"])
     # Imported here: bad flags must be answered without matplotlib.
@@ -85,13 +97,13 @@ def draw_figures(settings: dict[str, Any]) -> int:
 
 
 def choose_figures(names: Sequence[str]) -> list[PaperFigure]:
-    """Chooses figures by their names; raises a ConfigError for others."""
+    """Chooses figures by their names, or all; ConfigError for others."""
     figures = read_figures()
     unknown = set(names).difference(figures)
     if unknown:
         rule = f"must be among {', '.join(figures)}"
         raise ConfigError("only", rule, min(unknown))
-    return [figures[name] for name in names]
+    return [figures[name] for name in names or figures]
 
 
 def write_figures(
@@ -110,176 +122,96 @@ def write_figures(
     """
     from tfcomp.figures.exhibits import fit_width
 
-    pages = ["# Figures of the paper"]
+    pages = ["# Figures of the paper", ABOUT]
     with fit_width(width, is_most=True):
         make_folder(output)
         for figure in figures:
-            pages += _write_figure(figure, evidence, output)
+            runs = FigureRuns(figure, evidence)
+            pages += _write_figure(runs, output)
     text = "\n\n".join(pages)
     write_text(output / "index.md", f"{text}\n")
 
 
-def _write_figure(
-    figure: PaperFigure,
-    evidence: Evidence,
-    output: Path,
-) -> list[str]:
+def _write_figure(runs: FigureRuns, output: Path) -> list[str]:
     """Writes the pictures of a figure; returns its paragraphs of the index."""
     from tfcomp.figures import exhibits
 
-    groups = select_runs(figure, evidence)
-    slug = figure.name.replace("-", "_")
-    lines = [f"## Figure {figure.name}", figure.shows]
+    figure = runs.figure
+    name = figure.name
+    slug = name.replace("-", "_")
+    lines = [
+        f"## Figure {name}",
+        figure.shows,
+    ]
     count = 0
-    for caption, plot in draw_pictures(figure, groups, evidence):
+    for caption, plot in draw_pictures(runs):
         count += 1
         file = f"fig_{slug}_{count}"
         png = exhibits.figure_to_png(plot, dpi=DPI)
         pdf = exhibits.figure_to_pdf(plot)
         write_bytes(output / f"{file}.png", png)
         write_bytes(output / f"{file}.pdf", pdf)
-        lines.append(f"![{figure.name}]({file}.png)")
+        lines.append(f"![{name}]({file}.png)")
         lines.append(caption)
+    sources = describe_sources(runs)
+    print(f"{name:8} pictures: {count}", flush=True)
+    if not count:
+        print(*sources, sep="\n")
+    return lines + sources
 
-    sources = describe_sources(figure, groups)
-    lines.extend(sources)
-    if count:
-        pictures = "1 picture" if count == 1 else f"{count} pictures"
-    elif figure.pictures:
-        pictures = "needs networks that are not published"
-        if find_networks(figure, groups):
-            pictures = "left out for the reason above"
-    else:
-        pictures = "a scheme, which no run draws"
-    print(f"{figure.name:8} {pictures}", flush=True)
+
+def describe_sources(runs: FigureRuns) -> list[str]:
+    """Lists which runs and networks a figure shows, by label.
+
+    Args:
+        runs: The runs of the figure.
+    """
+    kinds = {next(iter(picture)) for picture in runs.figure.pictures}
+    if not kinds:
+        return ["A scheme, which no run draws."]
+    has_scores = not kinds.issubset(NETWORKS)
+    has_networks = not kinds.isdisjoint(NETWORKS)
+    lines = []
+    for label in runs.figure.needs:
+        sources = []
+        if has_scores and label in runs.groups:
+            table = runs.groups[label].runs
+            study = table["study"].iloc[0]
+            seeds = map(str, table["seed"])
+            sources.append(f"scores of {study}, seeds {', '.join(seeds)}")
+        if has_networks and label in runs.folders:
+            folder = runs.folders[label]
+            sources.append(f"network `{folder.parent.name}/{folder.name}`")
+        text = "; ".join(sources)
+        lines.append(f"- {label}: {text or 'missing'}")
     return lines
 
 
-def describe_sources(figure: PaperFigure, groups: Groups) -> list[str]:
-    """Describes which runs and networks a figure shows.
-
-    Args:
-        figure: The figure.
-        groups: The runs that were selected, by label.
-
-    Returns:
-        A paragraph for the scores, one for the networks, and one for the labels
-        without a network, as far as the figure has any.
-    """
-    kinds = {next(iter(picture)) for picture in figure.pictures}
-    paragraphs = []
-    if kinds - set(NETWORKS):
-        scores = []
-        for label, runs in groups.items():
-            study = runs["study"].iloc[0]
-            seeds = format_ranges(runs["seed"])
-            scores.append(f"{label} ({study}, {seeds})")
-        if scores:
-            paragraphs.append(f"Scores: {'; '.join(scores)}.")
-
-    if kinds.intersection(NETWORKS):
-        networks = find_networks(figure, groups)
-        folders = []
-        for label, folder in networks.items():
-            folders.append(f"{label} (`{folder.parent.name}/{folder.name}`)")
-        if folders:
-            paragraphs.append(f"Networks: {'; '.join(folders)}.")
-        others = [label for label in figure.needs if label not in networks]
-        if others:
-            paragraphs.append(
-                f"Without weights in these runs or among published models: "
-                f"{'; '.join(others)}. `tfcomp sweep` with a flagfile of "
-                "`reproduction/flagfiles` trains them."
-            )
-    return paragraphs
+def find_drawer(kind: str) -> Callable[..., Drawn]:
+    """Imports the function that draws a kind of pictures."""
+    name = f"{__package__}.{DRAWERS[kind]}"
+    if kind not in TENSORFLOW:
+        return pkgutil.resolve_name(name)
+    with start_tensorflow():
+        return pkgutil.resolve_name(name)
 
 
-def format_ranges(seeds: Iterable[int]) -> str:
-    """Formats seeds: `seed 0`, `seeds 0, 1, 100-119`."""
-    ranges: list[list[int]] = []
-    for seed in sorted(seeds):
-        if ranges and seed == ranges[-1][-1] + 1:
-            ranges[-1].append(seed)
-        else:
-            ranges.append([seed])
-    parts = []
-    for run in ranges:
-        if len(run) > 2:
-            parts.append(f"{run[0]}-{run[-1]}")
-        else:
-            parts.extend(map(str, run))
-    word = "seeds"
-    if len(ranges) == 1 and len(ranges[0]) == 1:
-        word = "seed"
-    return f"{word} {', '.join(parts)}"
-
-
-def draw_pictures(
-    figure: PaperFigure,
-    groups: Groups,
-    evidence: Evidence,
-) -> Iterator[tuple[str, Figure]]:
+def draw_pictures(runs: FigureRuns) -> Iterator[tuple[str, Figure]]:
     """Yields captions and pictures that the runs of a figure allow.
 
     Args:
-        figure: The figure of the paper.
-        groups: Its runs, by label.
-        evidence: All runs.
+        runs: The runs of the figure.
     """
-    for picture in figure.pictures:
+    for picture in runs.figure.pictures:
         kind = next(iter(picture))
-        arguments = list(picture.values())
+        draw = find_drawer(kind)
+        arguments = picture.values()
         try:
-            drawn = draw_picture(
-                figure,
-                kind,
-                arguments,
-                groups,
-                evidence,
-            )
+            drawn = draw(runs, *arguments)
         except RunError as error:  # a damaged network
             print_left_out([str(error)])
         else:
             yield from drawn.items()
-
-
-def draw_picture(
-    figure: PaperFigure,
-    kind: str,
-    arguments: Sequence[Any],
-    groups: Groups,
-    evidence: Evidence,
-) -> Drawn:
-    """Draws a picture of `figures.toml`; nothing without its runs.
-
-    Args:
-        figure: The figure of the paper.
-        kind: The kind of the picture, as `each`.
-        arguments: Values of its entry in `figures.toml`.
-        groups: The runs of the figure, by label.
-        evidence: All runs.
-    """
-    if kind in NETWORKS:
-        with start_tensorflow():
-            from reproduction.figures import network_pictures
-
-        networks = find_networks(figure, groups)
-        draw = network_pictures.DRAWERS[kind]
-        return draw(networks, *arguments)
-    if kind == "training":
-        from reproduction.figures import data_pictures
-
-        with start_tensorflow():
-            return data_pictures.draw_training(*arguments)
-    if kind == "claims":
-        from reproduction.figures import claim_pictures
-
-        name = arguments[0]
-        return claim_pictures.DRAWERS[name](evidence)
-    from reproduction.figures import score_pictures
-
-    draw_scores = score_pictures.DRAWERS[kind]
-    return draw_scores(evidence, groups, *arguments)
 
 
 def plot_paper(
@@ -316,11 +248,10 @@ def plot_paper(
         patterns = ",".join(map(str, runs))
         evidence = read_some_evidence(patterns)
     (figure,) = choose_figures([name])
-    groups = select_runs(figure, evidence)
+    figure_runs = FigureRuns(figure, evidence)
     plots = {}
     with fit_width(width):
-        drawn = draw_pictures(figure, groups, evidence)
-        for caption, plot in drawn:
+        for caption, plot in draw_pictures(figure_runs):
             if isinstance(plot, Plot):
                 plots[caption] = plot
     return plots

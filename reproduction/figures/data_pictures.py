@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reproduction.figures.paper_figure import Drawn
+from reproduction.figures.paper_figure import Drawn, FigureRuns
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.dataset import make_dataset
@@ -12,7 +12,11 @@ from tfcomp.figures.pictures import choose_spread, get_pixel_mask
 COLUMNS = 8
 
 
-def draw_training(flagfile: str, count: int = COLUMNS) -> Drawn:
+def draw_training(
+    _: FigureRuns,
+    flagfile: str,
+    count: int = COLUMNS,
+) -> Drawn:
     """Draws training images of a flagfile, in rows of eight.
 
     Args:
@@ -26,25 +30,21 @@ def draw_training(flagfile: str, count: int = COLUMNS) -> Drawn:
     images = dataset.render_training(sample)
     pictures = dataset.to_pictures(images)
 
-    rows = {}
-    for start in range(0, len(sample), COLUMNS):
-        end = start + COLUMNS
-        label = "training"
-        if count > COLUMNS:
-            label = _describe_point(dataset, train[sample[start]])
-        rows[label] = pictures[start:end]
-    titles = []
-    if count <= COLUMNS:
-        titles = [_describe_point(dataset, train[row]) for row in sample]
+    labels = [_describe_point(dataset, train[row]) for row in sample]
+    caption = f"{len(sample)} of {len(train)} training images, {flagfile}."
+    rows = {"training": pictures}
+    if count > COLUMNS:
+        rows = {}
+        for start in range(0, len(sample), COLUMNS):
+            rows[labels[start]] = pictures[start : start + COLUMNS]
+        labels = []
+        caption += " The label of a row is its first image."
     figure = draw_rows(
         rows,
         mask=get_pixel_mask(dataset),
         first_row=dataset.first_row,
-        column_titles=titles,
+        column_titles=labels,
     )
-    caption = f"{len(sample)} of {len(train)} training images, {flagfile}."
-    if count > COLUMNS:
-        caption += " The label of a row is its first image."
     return {caption: figure}
 
 

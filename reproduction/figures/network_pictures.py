@@ -5,12 +5,12 @@ shows.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from reproduction.figures.paper_figure import Drawn
+from reproduction.figures.paper_figure import Drawn, FigureRuns
 from tfcomp.datasets.views import restore
 from tfcomp.figures.curve_plots import title_stage
 from tfcomp.figures.exhibits import Exhibit
@@ -33,17 +33,17 @@ from tfcomp.report.report_build import make_landscapes, make_output_rows
 MAX_NETWORKS = 10
 
 
-def draw_each(networks: Mapping[str, Path], name: str) -> Drawn:
+def draw_each(runs: FigureRuns, name: str) -> Drawn:
     """Draws exhibits of `EACH` for every network by itself.
 
     Args:
-        networks: Folders of runs by label.
+        runs: The runs of the figure.
         name: A name of `EACH`.
     """
     make_exhibits = EACH[name]
     drawn = {}
     said = set()
-    for label, folder in networks.items():
+    for label, folder in runs.folders.items():
         analysis = load_network(folder, label)
         for exhibit in make_exhibits(analysis):
             if exhibit.figure is None:
@@ -58,16 +58,16 @@ def draw_each(networks: Mapping[str, Path], name: str) -> Drawn:
     return drawn
 
 
-def draw_outputs(networks: Mapping[str, Path], start: str) -> Drawn:
+def draw_outputs(runs: FigureRuns, start: str) -> Drawn:
     """Plots outputs of all networks whose label has this start.
 
     Args:
-        networks: Folders of runs by label.
+        runs: The runs of the figure.
         start: The start; empty for all networks.
     """
     analyses = []
     labels = []
-    for label, folder in networks.items():
+    for label, folder in runs.folders.items():
         if label.startswith(start):
             analyses.append(load_network(folder, label))
             rest = label.removeprefix(start)
@@ -82,6 +82,7 @@ def draw_outputs(networks: Mapping[str, Path], start: str) -> Drawn:
     return {caption: exhibit.figure}
 
 
+@functools.lru_cache(MAX_NETWORKS)
 def load_network(folder: Path, label: str) -> RunAnalysis:
     """Loads a network, named by its label.
 
@@ -89,15 +90,10 @@ def load_network(folder: Path, label: str) -> RunAnalysis:
         folder: The folder of its run.
         label: The name that pictures show.
     """
-    analysis = _load(folder)
+    run = load_run(folder)
+    analysis = RunAnalysis.of_run(run)
     analysis.name = label
     return analysis
-
-
-@functools.lru_cache(MAX_NETWORKS)
-def _load(folder: Path) -> RunAnalysis:
-    run = load_run(folder)
-    return RunAnalysis.of_run(run)
 
 
 def show_superposition(analysis: RunAnalysis) -> list[Exhibit]:
@@ -157,10 +153,8 @@ def show_units(
         stages = [stages[number] for number in numbers]
     for stage in stages:
         units, maps = analysis.most_variable_units[stage]
-        panels = {}
-        named = zip(units, maps, strict=True)
-        for unit, values in named:
-            panels[f"unit {unit}"] = values
+        names = [f"unit {unit}" for unit in units]
+        panels = dict(zip(names, maps, strict=True))
         if panels:
             figure = picture_maps(analysis.dataset, panels, "activation")
             exhibit = make_exhibit(
@@ -187,17 +181,20 @@ def show_error_curve(analysis: RunAnalysis) -> list[Exhibit]:
     return [exhibit]
 
 
+def show_grams(analysis: RunAnalysis) -> list[Exhibit]:
+    """Shows the similarity of all outputs."""
+    grams = output_section.compute_grams(analysis.bright_outputs)
+    exhibit = output_section.make_matrices(analysis, grams)
+    return [exhibit]
+
+
 EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
     "errors": lambda analysis: [
         *make_landscapes([analysis]),
         make_output_rows([analysis]),
     ],
     "superposition": show_superposition,
-    "grams": lambda analysis: [
-        output_section.make_matrices(
-            analysis, output_section.compute_grams(analysis.bright_outputs)
-        )
-    ],
+    "grams": show_grams,
     "volumes": stage_section.make_volume_maps,
     "embeddings": lambda analysis: [
         stage_section.show_embedding(analysis, factor)[0]
@@ -219,8 +216,4 @@ EACH: dict[str, Callable[[RunAnalysis], Iterable[Exhibit]]] = {
         stage_section.make_pca(analysis),
         *stage_section.try_umap(analysis),
     ],
-}
-DRAWERS: dict[str, Callable[..., Drawn]] = {
-    "each": draw_each,
-    "rows": draw_outputs,
 }

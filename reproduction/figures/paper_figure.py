@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reproduction.claims.evidence import Evidence, read_evidence
+from reproduction.claims.evidence import Evidence, Networks, read_evidence
 from reproduction.claims.networks import (
     BUMPS,
     CENTRE,
@@ -26,21 +27,9 @@ from tfcomp.storage.run_folder import MODEL_FILE, find_published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 NETWORKS = ("each", "rows")  # kinds of pictures that need a trained network
-# Published models of the paper's settings, each with one seed.
-PUBLISHED = (
-    "donut",
-    "hard_rendering",
-    "low_rank",
-    "ramp",
-    "rotated_mnist",
-    "stripes",
-    "stripes_and_bumps",
-)
 Drawn = Mapping[str, "Figure"]  # by caption
-Groups = Mapping[str, "DataFrame"]  # rows of runs, by label
 
 
 @dataclass(frozen=True)
@@ -60,60 +49,66 @@ class PaperFigure:
     needs: Mapping[str, Flags] = field(default_factory=dict)
 
 
-def select_runs(figure: PaperFigure, evidence: Evidence) -> Groups:
-    """Selects the runs of a figure: the fitted ones, or all if none fits.
+@dataclass(frozen=True)
+class FigureRuns:
+    """The runs that a figure shows, of some evidence.
 
-    Of several settings the one with the most runs is taken.
-
-    Args:
-        figure: The figure.
+    Attributes:
+        figure: The figure of the paper.
         evidence: All runs.
     """
-    # Imported here: bad flags must be answered without pandas.
-    from reproduction.decoders.cells import keep_setting
 
-    groups = {}
-    for label, flags in figure.needs.items():
-        runs = evidence.match(**flags)
-        if runs.empty:
-            continue
-        runs = keep_setting(runs)
-        fitted = evidence.fitted(runs)
-        if flags["dataset"] == "stripes":
-            fitted = evidence.placed(runs)
-        if fitted.empty:
-            fitted = runs
-        groups[label] = fitted
-    return groups
+    figure: PaperFigure
+    evidence: Evidence
 
+    @functools.cached_property
+    def groups(self) -> dict[str, Networks]:
+        """The fitted runs by label, or all if none fits.
 
-def find_networks(figure: PaperFigure, groups: Groups) -> dict[str, Path]:
-    """Finds the folder of a trained network for each label that has one.
+        Of several settings the one with the most runs is taken.
+        """
+        # Imported here: bad flags must be answered without pandas.
+        from reproduction.decoders.cells import keep_setting
 
-    Args:
-        figure: The figure.
-        groups: Its runs, by label. Where none of them has its weights, a
-            published model of the setting is taken.
-    """
-    published = read_published()
-    networks = {}
-    for label, flags in figure.needs.items():
-        folders = list(published.match(**flags)["folder"])
-        if label in groups:
-            folders = [*groups[label]["folder"], *folders]
-        for folder in folders:
-            path = Path(folder, MODEL_FILE)
-            if folder and path.exists():
-                networks[label] = path.parent
-                break
-    return networks
+        groups = {}
+        for label, flags in self.figure.needs.items():
+            runs = self.evidence.match(**flags)
+            if runs.empty:
+                continue
+            runs = keep_setting(runs)
+            every = Networks(self.evidence, runs, tried=len(runs))
+            fitted = every.fitted
+            if flags["dataset"] == "stripes":
+                fitted = every.placed
+            if fitted.runs.empty:
+                fitted = every
+            groups[label] = fitted
+        return groups
+
+    @functools.cached_property
+    def folders(self) -> dict[str, Path]:
+        """The folder of a trained network for each label that has one.
+
+        Where no run has its weights, a published model of the setting is taken.
+        """
+        published = read_published()
+        networks = {}
+        for label, flags in self.figure.needs.items():
+            folders = list(published.match(**flags)["folder"])
+            if label in self.groups:
+                folders = [*self.groups[label].runs["folder"], *folders]
+            for folder in folders:
+                if folder and Path(folder, MODEL_FILE).exists():
+                    networks[label] = Path(folder)
+                    break
+        return networks
 
 
 @functools.cache
 def read_published() -> Evidence:
-    """Reads the published models of the paper's settings."""
-    folders = [str(find_published(f"paper/{name}")) for name in PUBLISHED]
-    return read_evidence(folders)
+    """Reads the published models of the paper's settings, one seed each."""
+    folder = find_published("paper/donut").parent
+    return read_evidence([str(folder)])
 
 
 def list_needs() -> dict[str, dict[str, Flags]]:
@@ -122,25 +117,23 @@ def list_needs() -> dict[str, dict[str, Flags]]:
     from reproduction.claims.c19_interpolation import DIGIT
     from reproduction.claims.c22_hard_rendering import AXES, HARD
 
-    bumps_alone = BUMPS | {"model": "cnn", "encoding": "bump"}
+    bumps_alone = BUMPS | {
+        "model": "cnn",
+        "encoding": "bump",
+        "region": "corner:14",
+    }
     low_rank = BUMPS | {"model": "low_rank"}
     # At this width there are networks of all depths.
     cnn = SQUARE | {"model": "cnn", "width": 32}
-    needs: dict[str, dict[str, Flags]] = {
-        "bump": {"bump code": DONUTS["bump"]},
-        "ramp": {"ramp code": DONUTS["ramp"]},
-        "bumps alone": {"bumps alone": bumps_alone | {"region": "corner:14"}},
-        "rotation": {"rotated digit": DIGIT},
-        "penalties": {},
-        "stripes": {},
-        "hard rendering": {},
-    }
+    needs: dict[str, dict[str, Flags]] = defaultdict(dict)
+    needs["bump"]["bump code"] = DONUTS["bump"]
+    needs["ramp"]["ramp code"] = DONUTS["ramp"]
+    needs["bumps alone"]["bumps alone"] = bumps_alone
+    needs["rotation"]["rotated digit"] = DIGIT
     for name, weights in PENALTIES.items():
         flags = low_rank | weights | {"region": CORNER}
         needs["penalties"][name] = flags
-    places = {"corner": CORNER, "centre": CENTRE}
-    for place, region in places.items():
-        needs[f"low rank {place}"] = {}
+    for place, region in {"corner": CORNER, "centre": CENTRE}.items():
         for name, words in (
             ("none", "no penalties"),
             ("both", "both penalties"),
@@ -155,16 +148,14 @@ def list_needs() -> dict[str, dict[str, Flags]]:
         flags = STRIPES | SHORT | {"num_bumps": count}
         needs["stripes"][label] = flags
         striped = f"stripes and {label}"
-        needs[striped] = {striped: flags}
+        needs[striped][striped] = flags
     for code in DONUTS:
-        needs[f"{code} CNNs"] = {}
-        needs[f"{code} MLPs"] = {}
         for depth in range(2, 7):
             flags = cnn | {"encoding": code, "depth": depth}
             needs[f"{code} CNNs"][f"{code}, depth {depth}"] = flags
             flags = MLP | {"encoding": code, "depth": depth + 1}
             needs[f"{code} MLPs"][f"{code}, depth {depth + 1}"] = flags
-    return needs
+    return dict(needs)
 
 
 def read_figures() -> dict[str, PaperFigure]:
@@ -177,10 +168,6 @@ def read_figures() -> dict[str, PaperFigure]:
         flags: dict[str, Flags] = {}
         for need in declared.get("needs", ()):
             flags |= needs[need]
-        figures[name] = PaperFigure(
-            name=name,
-            shows=declared["shows"],
-            pictures=declared.get("pictures", ()),
-            needs=flags,
-        )
+        declared["needs"] = flags
+        figures[name] = PaperFigure(name, **declared)
     return figures

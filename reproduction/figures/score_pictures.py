@@ -1,12 +1,11 @@
 """Pictures of scores over seeds, without trained networks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from reproduction.claims.evidence import Evidence
-from reproduction.claims.networks import read_score
-from reproduction.figures.paper_figure import Drawn, Groups
+from reproduction.claims.evidence import Networks, Reader
+from reproduction.figures.paper_figure import Drawn, FigureRuns
 from reproduction.thresholds.laws import plot_thresholds
 from tfcomp.figures.curve_plots import (
     draw_stage_panels,
@@ -16,7 +15,6 @@ from tfcomp.figures.curve_plots import (
 from tfcomp.figures.exhibits import Plot
 from tfcomp.metrics.registry import find_limits, label_number
 from tfcomp.report.table_plots import average, draw_score_panels
-from tfcomp.statistics.limits import REAL
 
 SEEDS = "seeds that fit the training images (where none does, all)"
 # The metric of each stage, the label of its axis, and its description.
@@ -42,36 +40,31 @@ STAGES = {
 
 
 def draw_stages(
-    evidence: Evidence,
-    groups: Groups,
+    runs: FigureRuns,
     name: str,
     codes: Sequence[str],
 ) -> Drawn:
     """Plots one of `STAGES`: a panel for each code, a line for a group.
 
     Args:
-        evidence: All runs.
-        groups: The runs that are drawn, by label.
+        runs: The runs that are drawn.
         name: A name of `STAGES`.
         codes: The codes that have a panel.
     """
     metric, ylabel, words = STAGES[name]
     curves = {}
     seeds = []
-    for label, runs in groups.items():
+    for label, networks in runs.groups.items():
         code, _, line = label.partition(", ")
-        table = evidence.stages(runs, metric)
+        table = networks.stages(metric)
         has_values = table.notna().any(axis=None)
         if code not in codes or not has_values:
             continue
-        limits = REAL
         if name == "volume":
             table = table.sub(table["code"], axis=0)
-        else:
-            limits = find_limits(metric)
         # Networks of one depth have the same stages with both codes.
         panel = f"{code} code"
-        curves[panel, line] = average(table, limits)
+        curves[panel, line] = average(table, find_limits(metric))
         seeds.append(list_seeds(table, panel, line, "stage"))
     if not curves:
         return {}
@@ -87,24 +80,18 @@ def draw_stages(
     return {caption: plot}
 
 
-def draw_search(
-    evidence: Evidence,
-    _: Groups,
-    criterion: str,
-    study: str,
-) -> Drawn:
+def draw_search(runs: FigureRuns, criterion: str, study: str) -> Drawn:
     """Plots thresholds against the size of the grid, with their laws.
 
     Args:
-        evidence: Has the studies.
+        runs: Its evidence has the studies.
         criterion: The score that a search has a target of.
         study: The name of the study.
     """
-    if study not in evidence.studies:
+    searches = runs.evidence.studies.get(study)
+    if searches is None:
         return {}
-    searches = evidence.studies[study]
-    is_asked = searches["criterion"] == criterion
-    searches = searches[is_asked]
+    searches = searches[searches["criterion"] == criterion]
     target = searches["target"].iloc[0]
     caption = (
         f"The smallest number of training examples (stripes included) with "
@@ -115,47 +102,33 @@ def draw_search(
     return {caption: plot_thresholds(searches)}
 
 
-def draw_scores(
-    evidence: Evidence,
-    groups: Groups,
-    names: Sequence[str],
-) -> Drawn:
+def draw_scores(runs: FigureRuns, names: Sequence[str]) -> Drawn:
     """Plots scores of all groups, side by side, on logarithmic scales.
 
     Args:
-        evidence: Has the scores.
-        groups: The runs that are drawn, by label.
+        runs: The runs that are drawn.
         names: The scores.
     """
-    if not groups:
+    if not runs.groups:
         return {}
-    readers = {name: read_score(name) for name in names}
     caption = f"Gray: {SEEDS}. Diamonds: geometric means, with 95 % intervals."
-    return {caption: draw_panels(evidence, groups, readers)}
+    panels = {name: name for name in names}
+    return {caption: draw_panels(runs.groups, panels)}
 
 
 def draw_panels(
-    evidence: Evidence,
-    kinds: Mapping[str, pd.DataFrame],
-    readers: Mapping[str, Callable[[Evidence, pd.DataFrame], pd.Series]],
+    kinds: Mapping[str, Networks],
+    numbers: Mapping[str, Reader],
 ) -> Plot:
     """Draws a panel for each number, with a row for each kind of networks.
 
     Args:
-        evidence: The runs and their numbers.
-        kinds: Runs by the name of their kind.
-        readers: By the label of a panel, what reads a number of each run.
+        kinds: Networks by the name of their kind.
+        numbers: A number by the label of its panel.
     """
     panels: dict[str, dict[str, pd.Series]] = {}
-    for label, read in readers.items():
+    for label, number in numbers.items():
         panels[label] = {}
-        for name, runs in kinds.items():
-            panels[label][name] = read(evidence, runs)
+        for name, networks in kinds.items():
+            panels[label][name] = networks.read(number)
     return draw_score_panels(panels)
-
-
-DRAWERS: dict[str, Callable[..., Drawn]] = {
-    "stages": draw_stages,
-    "search": draw_search,
-    "scores": draw_scores,
-}

@@ -19,7 +19,6 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,12 @@ from tfcomp.datasets import make_dataset
 from tfcomp.models.registry import make_checked_dataset
 from tfcomp.storage import files
 from tfcomp.storage.files import check_run_folders
-from tfcomp.sweeps.grid import MAX_SEEDS, SeedSettings, compute_hash
+from tfcomp.sweeps.grid import (
+    MAX_SEEDS,
+    SeedSettings,
+    compute_hash,
+    parse_grid,
+)
 from tfcomp.sweeps.pool import SchedulerOptions, is_here
 from tfcomp.sweeps.sweep_run import Workload, run_missing
 from tfcomp.sweeps.worker_task import TaskFunction
@@ -83,6 +87,7 @@ class SearchSettings(SeedSettings):
         ACCURACY,
         "The score that must reach the target: position_accuracy must be at "
         "least the target, relative_mse at most.",
+        choices=(ACCURACY, ERROR),
     )
     target: float = setting(0.95, "The target.", above=0.0)
     steps: int = setting(
@@ -99,28 +104,17 @@ class SearchSettings(SeedSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.criterion not in (ACCURACY, ERROR):
-            rule = f"must be {ACCURACY} or {ERROR}"
-            raise ConfigError("criterion", rule, self.criterion)
-        kinds = split_names(self.kinds)
-        if not kinds or not {"bumps", STRIPED}.issuperset(kinds):
+        kinds = split_names(self.kinds) or [""]
+        if not {"bumps", STRIPED}.issuperset(kinds):
             rule = f"must be among bumps, {STRIPED}"
             raise ConfigError("kinds", rule, self.kinds)
-        if not self.sizes:
-            raise ConfigError("grid_sizes", "must have a size", "")
 
-    @cached_property
+    @property
     def sizes(self) -> list[int]:
-        """The grid sizes.
-
-        Raises:
-            ConfigError: If they are not integers.
-        """
-        try:
-            return [int(text) for text in split_names(self.grid_sizes)]
-        except ValueError as error:
-            rule = "must be positive integers, separated by commas"
-            raise ConfigError("grid_sizes", rule, self.grid_sizes) from error
+        """The grid sizes, large ones first: they take the longest."""
+        points = parse_grid([f"grid_size={self.grid_sizes}"])
+        sizes = [point["grid_size"] for point in points]
+        return sorted(sizes, reverse=True)
 
     def is_reached(self, score: float | None) -> bool:
         """Checks a score against the target; None is a diverged training.
@@ -226,9 +220,8 @@ class Case:
         least = 1
         largest = 4 * cells
         if self.kind == STRIPED:
-            is_id = make_dataset(self.make_config(0)).splits.is_id
             least = 0
-            largest = min(largest, int(is_id.sum()))
+            largest = 3 * cells // 4  # outside of the corner
         # So that rounding to a geometric grid averages out over seeds.
         generator = np.random.default_rng((self.seed, self.grid_size))
         first = round(cells / 4 * 2.0 ** generator.uniform())
@@ -244,11 +237,13 @@ class Case:
         scores = {}
 
         def reaches(count: int) -> bool:
-            scores[count] = train(self.make_config(count))[criterion]
-            print(f"{count:>6} bumps  {scores[count]}", flush=True)
-            return self.settings.is_reached(scores[count])
+            score = train(self.make_config(count))[criterion]
+            scores[count] = score
+            print(f"{count:>6} bumps  {score}", flush=True)
+            return self.settings.is_reached(score)
 
         count = find_threshold(reaches, *self.find_range())
+        score = scores[count]
         return {
             "kind": self.kind,
             "criterion": criterion,
@@ -256,8 +251,8 @@ class Case:
             "seed": self.seed,
             "num_bumps": count,
             "num_examples": self.count_examples(count),
-            "reached": self.settings.is_reached(scores[count]),
-            "score": scores[count],
+            "reached": self.settings.is_reached(score),
+            "score": score,
             "target": self.settings.target,
             "num_trainings": len(scores),
         }
@@ -291,13 +286,13 @@ def find_threshold(
             high = low
             low = low // 2
     else:
-        while True:
-            if high >= largest:
-                return largest
+        while high < largest:
             low = high
             high = min(2 * high, largest)
             if reaches(high):
                 break
+        else:
+            return largest
     while high - low > 1 and high > TOLERANCE * low:
         middle = round(math.sqrt(max(low, 1) * high))
         middle = min(max(middle, low + 1), high - 1)
@@ -372,7 +367,7 @@ class ThresholdSearches(Workload):
     def list_rows(self) -> list[Row]:
         """Lists the rows of all finished searches."""
         rows = [case.read_row() for case in self.items]
-        return [row for row in rows if row is not None]
+        return list(filter(None, rows))
 
     def write_tables(self, failures: Mapping[str, str]) -> None:
         """Writes a row for each finished search.
@@ -435,19 +430,18 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
             rule = "must be left out: a threshold search decides it"
             raise ConfigError(name, rule, values[name])
     kinds = split_names(settings.kinds)
+    sizes = settings.sizes
     cases = []
-    # Large grids first: they take the longest.
-    sizes = sorted(settings.sizes, reverse=True)
     for kind, size, seed in itertools.product(kinds, sizes, settings.all_seeds):
         own = replace(
             settings, kinds=kind, grid_sizes=f"{size}", first_seed=seed, seeds=1
         )
-        cases.append(Case(kind, size, seed, base, own))
-    for case in cases:
-        if case.seed == settings.first_seed:
+        case = Case(kind, size, seed, base, own)
+        cases.append(case)
+        if seed == settings.first_seed:
             # Seeds differ in nothing that is checked.
-            config = case.make_config(case.find_range()[1])
-            make_checked_dataset(config, is_here(values))
+            _, largest, _ = case.find_range()
+            make_checked_dataset(case.make_config(largest), is_here(values))
     lines = run_flags.format_flags(base)
     lines += "\n".join([*run_flags.list_flag_lines(settings), ""])
     return ThresholdSearches(Path(base.run_dir), cases, lines)

@@ -35,8 +35,8 @@ def test_packed_evidence_is_the_same(tmp_path: Path):
     before = read_evidence([str(logs / "donuts")])
     after = read_evidence([str(output)])
     for path in ("id/mse", "ood/mse"):
-        scores = after.score(after.select(), path)
-        assert scores.equals(before.score(before.select(), path))
+        scores = after.select().score(path)
+        assert scores.equals(before.select().score(path))
     assert after.studies["slopes"]["kind"].tolist() == ["bumps"]
     # The same runs give the same bytes, and no pack is written for nothing.
     files = pack_evidence([str(logs)], output)

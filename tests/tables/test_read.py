@@ -102,7 +102,7 @@ def check_rows(numbers: pd.DataFrame):
 
 
 def pack(folder: Path, name: str, results: Results) -> tuple[Path, bool]:
-    return write_pack(folder, name, (results.runs, results.numbers))
+    return write_pack(folder, name, results.runs, results.numbers)
 
 
 def write_metrics(run: Path, **changes: Any):
@@ -191,7 +191,7 @@ def test_a_flag_of_a_later_version_changes_no_hash(tmp_path):
     table = read_results([str(folder)])
     old = table.runs.drop(columns="noise")
 
-    path, _ = write_pack(tmp_path, "old", (old, table.numbers))
+    path, _ = write_pack(tmp_path, "old", old, table.numbers)
 
     (run,) = read_pack(path)
     assert run.row["run"] == table.runs["run"][0]
@@ -213,7 +213,7 @@ def test_a_flag_of_an_earlier_version_changes_no_hash(tmp_path):
     alone = read_results([str(tmp_path / "new")])
     path, _ = pack(tmp_path, "new", alone)
     beside = both.runs[both.runs["name"] == "new"]
-    again = write_pack(tmp_path, "new", (beside, alone.numbers))
+    again = write_pack(tmp_path, "new", beside, alone.numbers)
     assert again == (path, False)
 
 

@@ -22,7 +22,7 @@ from reproduction.claims import (
     c21_several_bumps,
     c23_effective_rank,
 )
-from reproduction.claims.judge import ALL, compare, estimate, judge, subtract
+from reproduction.claims.judge import ALL, Row, compare, estimate, subtract
 from reproduction.claims.networks import (
     ALL_SEEDS,
     CORNER,
@@ -248,12 +248,12 @@ def test_a_bound_on_either_side(bound: str, answer: str):
 
 
 def test_a_missing_number_leaves_an_answer_open():
-    row = judge(
-        "part",
-        "number",
-        pd.Series([1.0, 1.1, math.nan]),
-        "> 0",
-        controls={ALL: pd.Series([0.0])},
+    row = Row(
+        part="part",
+        quantity="number",
+        values=pd.Series([1.0, 1.1, math.nan]),
+        bound="> 0",
+        others={ALL: pd.Series([0.0])},
     )
 
     assert row.holds == "open"
@@ -267,4 +267,4 @@ def test_two_settings_of_a_seed_are_not_mixed():
 
     with pytest.raises(ValueError):
         evidence.select(**BUMP)
-    assert len(evidence.select(**noisy)) == 3
+    assert evidence.select(**noisy).tried == 3

@@ -16,6 +16,7 @@ from reproduction.claims import (
     judge_claims,
     read_evidence,
 )
+from reproduction.claims.evidence import Networks
 from reproduction.claims.judge import Row
 from reproduction.claims.networks import (
     ALL_SEEDS,
@@ -122,7 +123,7 @@ def test_packed_runs_decide_what_is_open(name: str, tmp_path: Path):
     claim, groups, words = WORLDS[name]
     planted = plant(*groups).results
 
-    write_pack(tmp_path, "planted", (planted.runs, planted.numbers))
+    write_pack(tmp_path, "planted", planted.runs, planted.numbers)
 
     row = find(claim, read_evidence([str(tmp_path)]), words)
     assert row.number.n >= 10
@@ -140,13 +141,13 @@ def test_claims_read_numbers_that_runs_have(
 ):
     asked = set()
     for method in ("score", "stages"):
-        read = getattr(Evidence, method)
+        read = getattr(Networks, method)
 
-        def spy(self: Any, runs: Any, name: str, *rest: Any, read=read) -> Any:
+        def spy(self: Any, name: str, read=read) -> Any:
             asked.add(name)
-            return read(self, runs, name, *rest)
+            return read(self, name)
 
-        monkeypatch.setattr(Evidence, method, spy)
+        monkeypatch.setattr(Networks, method, spy)
 
     judge_claims(Evidence())
 

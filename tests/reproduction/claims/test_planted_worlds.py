@@ -197,7 +197,7 @@ def test_only_bumps_of_their_height_are_proper_bumps(
     holds: str,
 ):
     groups = []
-    for count in c15_bumps.COUNTS:
+    for count in c15_bumps.BOUNDS:
         images = 0 * BUMPS
         if count:
             images = height * BUMPS

@@ -145,7 +145,7 @@ def test_families():
         runs += make_runs(ood_r2, DISTINCT | {"region": region}, **certified)
     table = cells.read_table(Results(runs))
 
-    families = cells.average_families(table, cells.judge_splits(table))
+    families = cells.average_families(cells.judge_splits(table))
 
     rows = families.set_index("family")
     # A mean over both splits at each seed.

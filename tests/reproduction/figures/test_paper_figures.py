@@ -9,13 +9,12 @@ import pytest
 from PIL import Image
 
 from reproduction.claims import Evidence, read_evidence
-from reproduction.figures import command, network_pictures, score_pictures
-from reproduction.figures.claim_pictures import DRAWERS as CLAIMS
+from reproduction.figures import command, network_pictures
 from reproduction.figures.network_pictures import EACH, draw_each
 from reproduction.figures.paper_figure import (
-    find_networks,
+    FigureRuns,
+    PaperFigure,
     read_figures,
-    select_runs,
 )
 from reproduction.figures.score_pictures import STAGES
 from tests.reproduction.claims.worlds import plant_run
@@ -43,17 +42,12 @@ def evidence() -> Evidence:
 
 def test_every_figure_of_the_paper_is_declared():
     assert list(FIGURES) == NAMES.split()
-    arguments = {"each": EACH, "stages": STAGES, "claims": CLAIMS}
-    kinds = {
-        "claims",
-        "training",
-        *score_pictures.DRAWERS,
-        *network_pictures.DRAWERS,
-    }
+    claims = ["symptoms", "cures"]
+    arguments = {"each": EACH, "stages": STAGES, "claims": claims}
     for figure in FIGURES.values():
         for picture in figure.pictures:
             kind, argument = next(iter(picture.items()))
-            assert kind in kinds
+            assert kind in command.DRAWERS
             assert argument in arguments.get(kind, [argument])
 
 
@@ -110,11 +104,11 @@ def test_pages_show_what_the_command_draws(
 
 def test_every_need_is_met_by_the_evidence(evidence: Evidence):
     for figure in FIGURES.values():
-        groups = select_runs(figure, evidence)
+        groups = FigureRuns(figure, evidence).groups
 
         assert groups.keys() == figure.needs.keys()
-        for runs in groups.values():
-            assert runs["setting"].nunique() == 1
+        for networks in groups.values():
+            assert networks.runs["setting"].nunique() == 1
 
 
 def test_unfitted_networks_are_left_out():
@@ -125,12 +119,13 @@ def test_unfitted_networks_are_left_out():
     # A setting with fewer runs is not mixed with the others.
     runs.append(plant_run(flags | {"batch_size": 8}, 103, {}))
 
-    fitted = select_runs(FIGURES["1e"], Evidence(Results(runs)))
-    unfitted = select_runs(FIGURES["1e"], Evidence(Results(runs[:1])))
+    seeds = []
+    for evidence in (Evidence(Results(runs)), Evidence(Results(runs[:1]))):
+        groups = FigureRuns(FIGURES["1e"], evidence).groups
+        seeds.append(groups["bump code"].runs["seed"].tolist())
 
-    assert fitted["bump code"]["seed"].tolist() == [101, 102]
     # Where none is fitted, all are used.
-    assert unfitted["bump code"]["seed"].tolist() == [100]
+    assert seeds == [[101, 102], [100]]
 
 
 def test_nothing_is_drawn_without_runs(tmp_path: Path):
@@ -157,10 +152,7 @@ def test_published_networks_stand_in_for_packed_runs(
     networks: dict,
     evidence: Evidence,
 ):
-    figure = FIGURES[name]
-    groups = select_runs(figure, evidence)
-
-    folders = find_networks(figure, groups)
+    folders = FigureRuns(FIGURES[name], evidence).folders
 
     names = {label: folder.name for label, folder in folders.items()}
     assert names == networks
@@ -176,31 +168,31 @@ def test_training_images_need_no_run(tmp_path: Path):
     assert "56 of 56" in (tmp_path / "index.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "seeds, text",
-    [
-        ([0], "seed 0"),
-        ([1, 0], "seeds 0, 1"),
-        ([103, 7, 101, 102], "seeds 7, 101-103"),
-    ],
-)
-def test_seeds_are_listed_in_order(seeds: list, text: str):
-    assert command.format_ranges(seeds) == text
+def test_seeds_and_networks_are_listed(evidence: Evidence):
+    scores = command.describe_sources(FigureRuns(FIGURES["3e"], evidence))
+    (network,) = command.describe_sources(FigureRuns(FIGURES["1b"], evidence))
+
+    assert len(scores) == len(FIGURES["3e"].needs)
+    assert "200, 201, 202" in scores[0]
+    assert "paper/donut" in network
 
 
 def test_pictures_of_a_network(smoke_run: RunConfig):
-    networks = {"bump": Path(smoke_run.run_dir)}
+    # Its flags select the run, whatever they are.
+    flags = {"dataset": smoke_run.data.dataset}
+    figure = PaperFigure("0", "A run.", needs={"bump": flags})
+    runs = FigureRuns(figure, read_evidence([smoke_run.run_dir]))
     of_other_models = {"embeddings", "profiles", "gap", "error curve"}
     # Smoke's network has fewer stages.
     left_out = {"manifold", "grams", "units of stages 0 and 3"}
 
     for name in EACH.keys() - left_out:
-        captions = draw_each(networks, name)
+        captions = draw_each(runs, name)
 
         assert (not captions) == (name in of_other_models)
         for caption in captions:
             assert caption.startswith("bump. ")
-    assert len(network_pictures.draw_outputs(networks, "bump")) == 1
+    assert len(network_pictures.draw_outputs(runs, "bump")) == 1
 
 
 def test_a_damaged_network_stops_nothing(
