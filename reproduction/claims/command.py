@@ -8,7 +8,6 @@ depth below the folders that the patterns match.
 """
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from reproduction.claims.page import PAGE, write_report
@@ -38,7 +37,7 @@ def judge_runs(settings: dict[str, Any]) -> int:
     answers = Counter(row.holds for row in rows)
     words = ", ".join(f"{n} {answer}" for answer, n in answers.items())
     print(f"holds   {words}")
-    print(f"report  {Path(settings['output'], PAGE)}")
+    print(f"report  {settings['output']}/{PAGE}")
     return 0
 
 

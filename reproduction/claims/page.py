@@ -42,13 +42,6 @@ def list_claims() -> dict[str, ModuleType]:
     return claims
 
 
-def read_docstring(claim: ModuleType) -> tuple[str, str]:
-    """Returns title and place of a claim, without their points."""
-    title, _, text = (claim.__doc__ or "").partition(".\n\n")
-    place, _, _ = text.partition("\n")
-    return title, place.rstrip(".")
-
-
 def judge_claims(evidence: Evidence) -> list[Row]:
     """Judges all claims; returns their rows in order."""
     rows = []
@@ -81,7 +74,8 @@ def render_page(rows: Sequence[Row]) -> str:
     lines = [HEAD]
     notes = []
     for name, claim in list_claims().items():
-        title, place = read_docstring(claim)
+        title, _, text = (claim.__doc__ or "").partition(".\n\n")
+        place, _, _ = text.partition(".\n")
         own_rows = [row for row in rows if row.claim == name]
 
         first = f"**{name}** {title}"

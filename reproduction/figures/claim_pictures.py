@@ -100,7 +100,6 @@ def draw_symptoms(evidence: Evidence) -> Drawn:
         ncols=len(CODES),
         sharex="row",
         sharey=True,
-        squeeze=False,
     )
     drawn = {}
     for panels, label in zip(grid, SYMPTOMS, strict=True):

@@ -57,9 +57,8 @@ FLAGS = {
     ),
 }
 DPI = 300  # of print
-ABOUT = (
-    "Missing networks are trained by `tfcomp sweep` with a flagfile of "
-    "`reproduction/flagfiles`."
+MISSING = (
+    "missing: `tfcomp sweep` with one of `reproduction/flagfiles` trains it"
 )
 # The function that draws each kind of pictures of figures.toml.
 DRAWERS = {
@@ -122,7 +121,7 @@ def write_figures(
     """
     from tfcomp.figures.exhibits import fit_width
 
-    pages = ["# Figures of the paper", ABOUT]
+    pages = ["# Figures of the paper"]
     with fit_width(width, is_most=True):
         make_folder(output)
         for figure in figures:
@@ -183,7 +182,7 @@ def describe_sources(runs: FigureRuns) -> list[str]:
             folder = runs.folders[label]
             sources.append(f"network `{folder.parent.name}/{folder.name}`")
         text = "; ".join(sources)
-        lines.append(f"- {label}: {text or 'missing'}")
+        lines.append(f"- {label}: {text or MISSING}")
     return lines
 
 
@@ -248,10 +247,9 @@ def plot_paper(
         patterns = ",".join(map(str, runs))
         evidence = read_some_evidence(patterns)
     (figure,) = choose_figures([name])
-    figure_runs = FigureRuns(figure, evidence)
     plots = {}
     with fit_width(width):
-        for caption, plot in draw_pictures(figure_runs):
+        for caption, plot in draw_pictures(FigureRuns(figure, evidence)):
             if isinstance(plot, Plot):
                 plots[caption] = plot
     return plots

@@ -429,7 +429,7 @@ def test_a_law_of_the_data_needed(
                 row = (kind, "position_accuracy", size, seed)
                 searches.append((*row, count, True, 0.95))
     table = pd.DataFrame(searches, columns=SEARCH_COLUMNS)
-    studies = {c16_data_needed.STUDIES["small CNN"]: table}
+    studies = {c16_data_needed.STUDIES["small CNN"][0]: table}
 
     rows = list(c16_data_needed.judge(Evidence(studies=studies)))
 
