@@ -311,9 +311,8 @@ def test_correlated_factors(width, region):
         dataset,
         num_rows,
         3,
-        num_steps=1,
     )
-    (rows,) = batches.as_numpy_iterator()
+    rows = next(batches.as_numpy_iterator())
 
     weights = weigh_slowly(dataset.splits.train / 11, width)
     weights /= weights.sum()
@@ -332,7 +331,6 @@ def test_correlated_factors(width, region):
         10,
         3,
         first_step=4,
-        num_steps=1,
     )
     assert_array_equal(next(iter(later)), rows[40:50])
     with pytest.raises(ConfigError, match="balance"):

@@ -91,24 +91,32 @@ def compute_gram(flat: Array, is_ood: Array) -> Array:
     Returns:
         The Gram matrix, [n, n], float64; NaN if not finite.
     """
-    num_points = len(is_ood)
-    gram = np.zeros((num_points, num_points))
-    num_threads = None  # the library chooses
-    if num_points * flat.size <= SERIAL_PRODUCTS:
-        num_threads = 1
-    with threadpool_limits(num_threads, user_api="blas"):
-        for part in iterate_units(flat):
-            # Products in float32 for speed, their sum in float64.
-            kind = np.result_type(part, np.float32)
-            part = part.astype(kind, copy=False)
-            centered = _center(part, is_ood)
-            gram += centered @ centered.T
+    multiply = _multiply_rows
+    if len(is_ood) * flat.size <= SERIAL_PRODUCTS:
+        multiply = _multiply_serially
+    gram = multiply(flat, is_ood)
 
     squared_lengths = np.diagonal(gram)[~is_ood]
     scale = squared_lengths.mean()
     if scale > 0:
         gram = gram / scale
     return gram
+
+
+def _multiply_rows(flat: Array, is_ood: Array) -> Array:
+    """Computes inner products [n, n] of centered rows [n, units], float64."""
+    num_points = len(is_ood)
+    gram = np.zeros((num_points, num_points))
+    for part in iterate_units(flat):
+        # Products in float32 for speed, their sum in float64.
+        kind = np.result_type(part, np.float32)
+        part = part.astype(kind, copy=False)
+        centered = _center(part, is_ood)
+        gram += centered @ centered.T
+    return gram
+
+
+_multiply_serially = single_threaded(_multiply_rows)
 
 
 def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:

@@ -48,10 +48,14 @@ def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """
     # The inner gradient of sum <u, h> over stages is linear in the cotangents
     # u, so its own gradient with respect to u is a column of the Jacobian.
+    # Derivatives by weights, which tapes watch by default, are not needed.
     factors = tf.convert_to_tensor(factors)
     zero = tf.UnconnectedGradients.ZERO
-    with tf.GradientTape(persistent=True) as outer:
-        with tf.GradientTape() as inner:
+    with tf.GradientTape(
+        persistent=True,
+        watch_accessed_variables=False,
+    ) as outer:
+        with tf.GradientTape(watch_accessed_variables=False) as inner:
             inner.watch(factors)
             stages = stage_fn(factors)
         cotangents = {}

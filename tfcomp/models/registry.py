@@ -49,6 +49,11 @@ ENCODINGS = Registry("encoding")
 # Multiplications of a forward pass below which a second thread of TensorFlow
 # costs more than it brings (benchmarks/README.md).
 _MIN_MULTIPLICATIONS = 200e6
+# Threads of an operation, and threads that run operations side by side.
+_THREAD_VARIABLES = (
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
 
 # Datasets that make their images; a plugin's may read a file.
 READ_NO_FILE = "gaussian_bumps stripes rotated_digits sprites composed".split()
@@ -222,9 +227,10 @@ def _check_size(
 def limit_threads(config: RunConfig) -> None:
     """Limits the threads of TensorFlow before it starts; a variable wins."""
     threads = choose_threads(config)
-    if threads:
-        number = str(threads)
-        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", number)
+    if not threads:
+        return
+    for variable in _THREAD_VARIABLES:
+        os.environ.setdefault(variable, str(threads))
 
 
 def choose_threads(config: RunConfig) -> int:

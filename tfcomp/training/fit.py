@@ -42,6 +42,9 @@ MOST_STEPS = 1000
 # Of the cipher that shuffles. TensorFlow's default, 4, leaves the first pass
 # over a small table nearly in order for small seeds.
 ROUNDS = 16
+# Steps whose rows are sampled at once: to run the few operations of a sample
+# takes longer than the operations.
+SAMPLED_STEPS = 25
 MAX_STORED = 64 * 2**20  # bytes of images that are rendered only once
 # AutoGraph parses the source of all that a function calls.
 skip_autograph = tf.autograph.experimental.do_not_convert
@@ -544,13 +547,16 @@ def make_batches(
 
     if stored is not None:  # a renderer of users may need it
         make_batch = skip_autograph(make_batch)
-    rows = make_row_batches(
+    blocks = make_row_batches(
         dataset,
         batch_size,
         seed,
         first_step,
-        num_steps,
+        together=SAMPLED_STEPS,
     )
+    rows = blocks.rebatch(batch_size, drop_remainder=True)
+    if num_steps is not None:
+        rows = rows.take(num_steps)
     batches = rows.map(
         make_batch,
         num_parallel_calls=1,
@@ -587,17 +593,15 @@ def make_row_batches(
     batch_size: int,
     seed: int,
     first_step: int = 0,
-    num_steps: int | None = None,
     together: int = 1,
 ) -> tf.data.Dataset:
-    """Makes batches of rows of the training table, as `make_batches` does.
+    """Makes batches of rows of the training table, without an end.
 
     Args:
         dataset: Has the training table.
         batch_size: Examples of a batch, B.
         seed: The seed of the run, which shuffles.
         first_step: The number of batches that are left out.
-        num_steps: The number of batches; by default they do not end.
         together: The number of steps K whose rows are one element, [K B].
     """
     num_train = len(dataset.splits.train)
@@ -608,8 +612,6 @@ def make_row_batches(
     size = batch_size * together
     start = first_step * batch_size
     end = tf.int64.max - size
-    if num_steps is not None:
-        end = start + num_steps * batch_size
 
     def choose(first: tf.Tensor) -> tf.Tensor:
         steps = tf.range(size, dtype=tf.int64)
