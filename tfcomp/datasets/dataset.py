@@ -14,7 +14,6 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.config.plugins import Registry
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import grid_maps, splits
-from tfcomp.datasets.copies import Copies, find_copies
 from tfcomp.datasets.factors import (
     MAX_DIRECTIONS,
     FactorSpace,
@@ -22,7 +21,13 @@ from tfcomp.datasets.factors import (
     number_rows,
 )
 from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import Points, Splits, choose_rows
+from tfcomp.datasets.splits import (
+    Copies,
+    Points,
+    Splits,
+    choose_rows,
+    find_copies,
+)
 
 DATASETS = Registry("dataset")
 MAX_PIXELS = 2**18  # rendered at a time

@@ -16,11 +16,10 @@ from tfcomp.config.errors import ConfigError, RunError, first_line
 from tfcomp.config.hashes import TFDS, find_tfds_folder, hash_data
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.settings import CONTROLS, split_names
-from tfcomp.datasets.copies import Copies
 from tfcomp.datasets.dataset import DATASETS, Dataset, Render, build_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.datasets.regions import Region, parse_region
-from tfcomp.datasets.splits import draw_cells
+from tfcomp.datasets.splits import Copies, draw_cells
 from tfcomp.datasets.table_columns import TableError, load_images
 from tfcomp.datasets.table_readers import READERS, TableFile, read_folder
 
