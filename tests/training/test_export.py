@@ -76,7 +76,7 @@ def test_versions_are_numbered_and_not_repeated(smoke_run, version, tmp_path):
     config = parse_config(ROTATED.split())
     dataset = make_dataset(config)
     rotated = make_model(config, dataset, "float32")
-    jacobian_fn = choose_jacobian(rotated, dataset)
+    jacobian_fn = choose_jacobian(rotated, dataset, steps=[])
 
     for model in (load_run(smoke_run.run_dir).model, rotated, rotated):
         last = export_model(model, tmp_path, jacobian_fn)
