@@ -152,26 +152,6 @@ def test_image_of_another_saved_model_is_the_one_it_serves(
     assert_allclose(result.draw(), 0.25)
 
 
-@pytest.mark.parametrize(
-    ("model", "arguments", "problem"),
-    [
-        (draw, {"inputs": "pixels"}, "inputs"),
-        (draw, {"stages": ["hidden"]}, "gives no hidden"),
-        (lambda f: draw(f)[:, :4], {}, r"\[8, 12, 1\]"),
-        (7, {}, "a model or a function"),
-        ("none.keras", {}, "must hold a model"),
-    ],
-)
-def test_what_is_no_model(
-    table: tfcomp.FactorTable,
-    model: object,
-    arguments: dict,
-    problem: str,
-):
-    with pytest.raises((ValueError, RunError), match=problem):
-        tfcomp.evaluate(model, table, "x:3", **arguments)
-
-
 IMPORT = """
 import sys
 before = set(sys.modules)

@@ -74,6 +74,7 @@ def make_encoder() -> keras.Model:
     (
         (make_encoder, "evaluate_encoder"),
         (lambda: lambda f: render(f)[:1], "row for each"),
+        (lambda: lambda f: render(f)[:, :4], r"\[5, 6, 1\]"),
         (lambda: lambda f: render(f) * 1j, "real"),
         (lambda: lambda f: (render(f), f), "2 outputs"),
         (lambda: lambda f: {"mean": render(f)}, "gives no image"),
@@ -87,6 +88,15 @@ def test_breaks_of_the_contract(make, words):
     with pytest.raises(ValueError, match=words) as caught:
         score(make())
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    (({"inputs": "pixels"}, "inputs"), ({"stages": ["hid"]}, "gives no hid")),
+)
+def test_options_that_a_function_lacks(options, words):
+    with pytest.raises(ValueError, match=words):
+        score(render, **options)
 
 
 @pytest.mark.parametrize("channels", [2, 3])
@@ -103,6 +113,9 @@ def test_files_of_other_forms(tmp_path):
     class Own(keras.layers.Layer):
         def call(self, x: Any) -> Any:
             return x
+
+    with pytest.raises(tfcomp.RunError, match="must hold a model"):
+        score("none.keras")
 
     folder = tmp_path / "none"
     tf.saved_model.save(tf.Module(), str(folder))

@@ -138,12 +138,9 @@ def test_config_round_trip():
     text = json.dumps(keras.layers.serialize(layer))
     copy = keras.layers.deserialize(json.loads(text))
 
-    coefficients, left, right = copy.trainable_weights
-    kind = forced_rendering.EntropyRegularizer
-    assert isinstance(coefficients.regularizer, kind)
-    assert left.regularizer is None
-    kind = forced_rendering.VarianceRegularizer
-    assert isinstance(right.regularizer, kind)
+    copied = [weight.regularizer for weight in copy.trainable_weights]
+    own = [weight.regularizer for weight in layer.trainable_weights]
+    assert list(map(type, copied)) == list(map(type, own))
     assert copy.get_config() == layer.get_config()
     assert copy.compute_output_shape((7, 5)) == (7, *SHAPE)
 

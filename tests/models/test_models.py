@@ -95,8 +95,6 @@ def test_output_is_float32_under_mixed_precision():
 @pytest.mark.parametrize(
     "flags, message",
     [
-        (["--grid_size=30"], "--grid_size must be a multiple of 4"),
-        (["--depth=1"], "--depth must be at least 2 for the model cnn"),
         (["--model=rotation", "--grid_size=30"], "for the model rotation"),
         ([*ODD, "--model=cnn"], "--model must fit .* these have 12 x 15"),
         ([*LOW_RANK, *ODD, "--rank=13"], "--rank must .* of 12 x 15 pixels"),

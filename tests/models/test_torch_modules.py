@@ -154,23 +154,3 @@ def test_encoders_get_channels_first():
     expected = convolved.numpy().reshape(activations.shape)
     assert result.stages == ["conv", "latents", "image"]
     assert_allclose(activations, expected, atol=1e-6)
-
-
-def test_the_pooled_output_of_an_encoder_is_its_embedding():
-    class Encoder(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.body = torch.nn.Flatten()
-            self.pool = torch.nn.Linear(NUM_PIXELS, 2)
-
-        def forward(self, images: Any) -> Any:
-            hidden = self.body(images)
-            return {
-                "pooler_output": self.pool(hidden),
-                "states": (hidden,),
-            }
-
-    result = tfcomp.evaluate_encoder(Encoder(), TABLE, codes=False)
-
-    assert result.stages == ["body", "latents", "image"]
-    assert result.activations("latents").shape == (24, 2)

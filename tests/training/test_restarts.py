@@ -1,7 +1,6 @@
 """Trainings that miss their ID target start again; kills change nothing."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import keras
@@ -28,7 +27,6 @@ FLAGS = (
     "--region=square:2-3",
 )
 MISSED = (*FLAGS, "--id_target=1e-9", "--restarts=1")
-Smoke = Callable[..., RunConfig]
 
 
 def run(config: RunConfig) -> tuple[list[np.ndarray], dict, str]:
