@@ -179,6 +179,18 @@ def test_a_shorter_line_of_stages_ends_at_the_image_too():
     assert list(figure.data) == ["panel", "line", "stage", "mean"]
 
 
+@pytest.mark.parametrize(
+    "lists, expected",
+    [
+        ([SHALLOW, DEEP], DEEP),
+        ([["a", "b"], ["c", "b"], ["b", "d"]], ["a", "c", "b", "d"]),
+        ([], []),
+    ],
+)
+def test_merged_order_agrees_with_all(lists, expected):
+    assert curve_plots.merge_stages(lists) == expected
+
+
 def test_forests_have_seeds_means_and_intervals():
     marks = curve_plots.list_marks(
         "OOD",

@@ -79,6 +79,18 @@ def test_ratio_is_of_means():
     assert geometry.compute_ratio_factorization(DEAD) == 0.5
 
 
+def test_the_worst_pair():
+    """The mean does not see that, of ten factors, two move the same unit."""
+    g = np.eye(10)[None]
+    g[:, 8:, 8:] = 1.0
+
+    mean = geometry.compute_factorization(g)
+    pairs = geometry.compute_pair_scores(g)
+
+    assert mean == approx([1 - 0.5 / 45])
+    assert min(pairs.values()) == 0
+
+
 @pytest.mark.parametrize("units", [20, 2000])
 def test_chance_of_random_jacobians(units, rng):
     jacobians = rng.normal(size=(400, units, 2))
