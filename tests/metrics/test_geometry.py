@@ -208,6 +208,8 @@ def test_metrics_of_maps_are_of_their_gradient(axes):
     metrics = geometry.compute_gradient_metrics(values, shape, axes)
 
     maps = values.reshape(*shape, 600)
-    slopes = np.stack([np.gradient(maps, axis=axis) for axis in axes])
+    slopes = []
+    for axis in axes:
+        slopes.append(np.gradient(maps, axis=axis))
     expected = np.einsum("ixyzu,jxyzu->xyzij", slopes, slopes)
     assert_allclose(metrics, expected.reshape(metrics.shape))

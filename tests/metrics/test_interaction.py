@@ -165,8 +165,10 @@ def additive(f: tf.Tensor) -> tf.Tensor:
 
 def kinked(f: tf.Tensor) -> tf.Tensor:
     """All of its interactions are in the kinks."""
-    sines = tf.sin(f) @ np.float32(make_noise(3, 20, seed=1))
-    cosines = tf.cos(f) @ np.float32(make_noise(3, 20, seed=2))
+    first = np.float32(make_noise(3, 20, seed=1))
+    second = np.float32(make_noise(3, 20, seed=2))
+    sines = tf.sin(f) @ first
+    cosines = tf.cos(f) @ second
     return tf.nn.relu(sines + cosines)
 
 

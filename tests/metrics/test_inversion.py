@@ -62,7 +62,8 @@ class Bumps(keras.layers.Layer):
         if self.is_blank:
             is_inside = (factors > 2.5) & (factors < 5.5)
             is_far = ops.all(is_inside, axis=1)
-            images = ops.where(is_far[:, None, None], 0 * images, images)
+            is_far = is_far[:, None, None]
+            images = ops.where(is_far, 0 * images, images)
         return images
 
 
@@ -126,8 +127,10 @@ def test_rivals_of_a_function():
     assert found["ood", "all"] == 0
     reader = select(table, output_section.READER)
     x = GRID[~IS_OOD, 0]
-    assert reader["found"]["id", "x"] == approx(np.mean(x == 0))
-    assert reader["near"]["id", "x"] == approx(np.mean(x <= 1))
+    share = np.mean(x == 0)
+    near_share = np.mean(x <= 1)
+    assert reader["found"]["id", "x"] == approx(share)
+    assert reader["near"]["id", "x"] == approx(near_share)
     assert reader["error"]["ood", "all"] == approx(5)
     assert table["condition"].isna().all()
 
@@ -321,7 +324,8 @@ def test_a_reader_of_id_images_has_not_seen_the_others(monkeypatch):
     table = index(result.invert())
 
     (images,) = seen
-    columns = images.max(axis=(1, 3)).argmax(axis=1)
+    profiles = images.max(axis=(1, 3))  # along x, [n, W]
+    columns = profiles.argmax(axis=1)
     assert set(columns) == set(range(6))
     assert not select(table, output_section.READER).empty
 

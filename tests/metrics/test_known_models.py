@@ -124,7 +124,9 @@ def test_spread_of_log_volumes(true_study):
         assert folded[key] == approx(median, rel=1e-4)
         # Few dead points do not move it.
         assert dying[key] == approx(0, abs=1e-5)
-    difference = (x[is_ood].mean() - x[is_id].mean()) / 4
+    id_mean = x[is_id].mean()
+    ood_mean = x[is_ood].mean()
+    difference = (ood_mean - id_mean) / 4
     assert growing["log_volume_difference"] == approx(difference, abs=1e-5)
     assert growing["log_volume_sd"] == approx(x.std() / 4, rel=1e-4)
     assert even["log_volume_sd"] == approx(0, abs=1e-5)
@@ -156,7 +158,8 @@ def test_factors_in_other_units(make_small):
     """Equation 7 of a stage with one factor counted in hundredths."""
 
     def merge(f):
-        return keras.ops.stack([f @ [[100.0], [1.0]]], 1)
+        merged = f @ [[100.0], [1.0]]
+        return keras.ops.stack([merged], 1)
 
     study = make_small("truth", stage_0=merge)
 

@@ -86,7 +86,9 @@ def remove_marginals(images: np.ndarray) -> np.ndarray:
     parts = np.empty_like(images)
     for (n, i, j), value in np.ndenumerate(images):
         image = images[n]
-        rest = image[i].mean() + image[:, j].mean() - image.mean()
+        row = image[i].mean()
+        column = image[:, j].mean()
+        rest = row + column - image.mean()
         parts[n, i, j] = value - rest
     return parts.ravel()
 
