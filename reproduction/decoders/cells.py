@@ -26,6 +26,18 @@ DISTINCT = "heart,triangle,l"
 UNDETERMINED = "sprites, undetermined"
 # Flags that decide the images of a split.
 IMAGE_FLAGS = ["grid_size", "num_positions", "sigma", "data_hash"]
+COLUMNS = [
+    "run",
+    "setting",
+    "seed",
+    "model",
+    "dataset",
+    "composition",
+    "sprite_shapes",
+    "region",
+    "train_all",
+    *IMAGE_FLAGS,
+]
 SCORES = "^(id|ood|r2|references|certificate)/"
 
 
@@ -39,7 +51,8 @@ def read_table(results: Results) -> pd.DataFrame:
         results: The runs, as `read_finished` reads them.
     """
     scores = results.scores.filter(regex=SCORES)
-    table = results.runs.join(scores, on="run")
+    runs = results.runs.filter(COLUMNS)  # copies of all flags take seconds
+    table = runs.join(scores, on="run")
     for name in ("id/relative_mse", "ood/relative_mse", "r2/id", "r2/ood"):
         if name not in table:
             table[name] = math.nan

@@ -170,9 +170,9 @@ def test_kernels_of_many_factors(rng):
 
 
 def test_embeddings_of_many_factors(rng):
-    table = make_binary(make_classes(40))
+    table = make_binary(make_classes(30))
     points = table.points
-    effects = rng.normal(size=(40, 8))
+    effects = rng.normal(size=(30, 8))
     sums = points @ effects
     is_ood = (points[:, :2] == 1).all(axis=1)
     layers = {"sum": sums.astype("f4")}
@@ -182,4 +182,4 @@ def test_embeddings_of_many_factors(rng):
     scores = tables["layers"][0]
     assert scores["additive_r2"] == pytest.approx(1, abs=1e-4)
     assert scores["pair_share"] is None
-    assert len(tables["pairs"]) == 2 * math.comb(40, 2)
+    assert len(tables["pairs"]) == 2 * math.comb(30, 2)

@@ -11,8 +11,8 @@ from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.notes import count_held_out, describe_factors
 from tfcomp.datasets.regions import parse_region
 
-REGIONS = "square:3-8 corner:7 corner:11 box:x:3-8,y:0-4 box:y:2-4 cross:5-6"
-REGIONS += " gap:x:4-7 gap:y:4-7 diagonal:2 none"
+REGIONS = "square:3-8 corner:11 box:x:3-8,y:0-4 cross:5-6 gap:y:4-7 diagonal:2"
+REGIONS += " none"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,6 @@ def test_position_is_declared_by_the_factors(factors, has_position):
         ("grid", 1),
         ("grid", 20),
         ("continuous", 0),
-        ("continuous", 1),
         ("continuous", 300),
     ],
 )

@@ -186,7 +186,7 @@ def test_a_reader_that_fails_on_true_images(make_table, word, reader):
 
 SPRITES = (
     "--dataset=sprites --model=mlp --encoding=one_hot --grid_size=16 "
-    "--sprite_sizes=3,3,4,8,8"
+    "--sprite_sizes=3,3,4,4,4"
 ).split()
 
 
@@ -196,7 +196,7 @@ def make(region: str, *flags: str) -> Dataset:
 
 @pytest.fixture(scope="module")
 def diagonal() -> Dataset:
-    return make("wiedemer:diagonal:.4", "--sprite_sizes=3,3,4,4,4")
+    return make("wiedemer:diagonal:.4")
 
 
 def compute_r2(images: np.ndarray, truth: np.ndarray) -> float:

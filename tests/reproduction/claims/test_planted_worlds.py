@@ -31,7 +31,7 @@ from reproduction.claims.networks import (
     SHORT,
     STRIPES,
 )
-from tests.reproduction.claims.worlds import plant
+from tests.reproduction.claims.worlds import find, plant
 from tfcomp.metrics.drawn_shapes import SHAPES, find_nearest_shapes
 from tfcomp.metrics.geometry import (
     compute_log_volume,
@@ -84,14 +84,6 @@ def answer(claim: Any, evidence: Any) -> str:
     """The answer of the first row."""
     first, *_ = claim.judge(evidence)
     return first.holds
-
-
-def find(claim: Any, evidence: Any, part: str, words: str) -> Any:
-    """The row of a part whose quantity begins with some words."""
-    for row in claim.judge(evidence):
-        if row.part == part and row.quantity.startswith(words):
-            return row
-    raise LookupError(words)
 
 
 def deviate(volume: np.ndarray) -> dict[str, float]:
@@ -176,6 +168,7 @@ def test_a_plus_is_told_from_one_stripe_and_from_a_bump():
         near = find(claim, evidence, "corner:14", "error")
         drawn = find(claim, evidence, "corner:14", "share of out")
         answers[name] = (near.holds, drawn.holds)
+        assert drawn.specific.startswith(drawn.holds)
 
     assert answers == {
         "plus": ("yes", "yes"),
@@ -208,6 +201,7 @@ def test_only_bumps_of_their_height_are_proper_bumps(
 
     row = find(c15_bumps, evidence, "100 bumps", "share of outputs")
     assert row.holds == holds
+    assert row.specific.startswith(holds)
 
 
 def test_one_image_for_nine_neighbours_does_not_compose():

@@ -1,6 +1,7 @@
 """Figures of the paper: what each needs, what is missing, what is drawn."""
 
 import json
+import operator
 from pathlib import Path
 
 import matplotlib
@@ -11,6 +12,7 @@ from PIL import Image
 from reproduction.claims import Evidence, read_evidence
 from reproduction.figures import command, network_pictures, score_pictures
 from reproduction.figures.claim_pictures import DRAWERS as CLAIMS
+from reproduction.figures.data_pictures import draw_training
 from reproduction.figures.network_pictures import EACH, draw_each
 from reproduction.figures.paper_figure import (
     find_networks,
@@ -57,31 +59,21 @@ def test_every_figure_of_the_paper_is_declared():
             assert argument in arguments.get(kind, [argument])
 
 
-@pytest.mark.parametrize(
-    "name, count",
-    [
-        ("3e", 1),
-        ("13", 3),
-    ],
-)
-def test_scores_are_drawn_without_networks(
-    name: str,
-    count: int,
-    tmp_path: Path,
-    evidence: Evidence,
-):
-    figure = FIGURES[name]
+def list_pictures(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.png"))
 
-    command.write_figures([figure], evidence, tmp_path)
 
+def test_scores_are_drawn_without_networks(tmp_path: Path, evidence: Evidence):
+    figures = [FIGURES["3e"], FIGURES["13"]]
+
+    command.write_figures(figures, evidence, tmp_path)
+
+    names = list_pictures(tmp_path)
+    stages = ["fig_13_1.png", "fig_13_2.png", "fig_13_3.png"]
+    assert names == [*stages, "fig_3e_1.png"]
     text = (tmp_path / "index.md").read_text("utf-8")
-    files = list(tmp_path.glob("*.png"))
-    assert figure.shows in text
-    assert len(files) == count
-    for file in files:
-        assert file.name in text
-        with Image.open(file) as picture:
-            assert max(picture.size) > 700  # 200 dots an inch
+    for words in (*names, *[figure.shows for figure in figures]):
+        assert words in text
 
 
 def read_picture(path: Path) -> np.ndarray:
@@ -167,13 +159,13 @@ def test_published_networks_stand_in_for_packed_runs(
 
 
 def test_training_images_need_no_run(tmp_path: Path):
-    figures = [FIGURES["1a"], FIGURES["7a"]]
+    command.write_figures([FIGURES["4a"]], Evidence(), tmp_path)
+    (caption,) = draw_training("stripes", 16)
 
-    command.write_figures(figures, Evidence(), tmp_path)
-
-    files = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert files == ["fig_1a_1.png", "fig_1a_2.png", "fig_7a_1.png"]
-    assert "56 of 56" in (tmp_path / "index.md").read_text("utf-8")
+    assert list_pictures(tmp_path) == ["fig_4a_1.png"]
+    assert "8 of 56" in (tmp_path / "index.md").read_text("utf-8")
+    assert caption.startswith("16 of 56")
+    assert FIGURES["7a"].pictures == [{"training": "stripes", "count": 56}]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +180,14 @@ def test_seeds_are_listed_in_order(seeds: list, text: str):
     assert command.format_ranges(seeds) == text
 
 
-def test_pictures_of_a_network(smoke_run: RunConfig):
+def test_pictures_of_a_network(
+    smoke_run: RunConfig,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    # Panels take longest.
+    take_two = operator.itemgetter(slice(2))
+    monkeypatch.setattr(network_pictures, "choose_spread", take_two)
+    monkeypatch.setattr("tfcomp.metrics.run_analysis.SHOWN_UNITS", 1)
     networks = {"bump": Path(smoke_run.run_dir)}
     of_other_models = {"embeddings", "profiles", "gap", "error curve"}
     # Smoke's network has fewer stages.
