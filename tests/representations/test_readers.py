@@ -144,7 +144,7 @@ def test_samples_of_a_stochastic_model(reader, rng):
         TABLE,
         REGION,
         reader=reader,
-        samples=5,
+        samples=3,
     )
 
     accuracy = index_readings(report)["accuracy"]

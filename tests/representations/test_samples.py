@@ -33,12 +33,17 @@ def render(classes: np.ndarray) -> np.ndarray:
     return images
 
 
-TABLE = tfcomp.FactorTable(
-    render(CLASSES),
-    CLASSES,
-    names=NAMES,
-    factors=NAMES[:3],
-)
+def make_table(classes: np.ndarray, **columns) -> tfcomp.FactorTable:
+    """Makes a table of rendered classes, and of further columns."""
+    return tfcomp.FactorTable(
+        render(classes),
+        np.column_stack([classes, *columns.values()]),
+        names=[*NAMES, *columns],
+        factors=NAMES[:3],
+    )
+
+
+TABLE = make_table(CLASSES)
 
 
 def hold_out(values: np.ndarray) -> np.ndarray:
@@ -144,7 +149,7 @@ def judge(
     sampler: Callable[[np.ndarray], np.ndarray],
     reader: PointReader,
     table: tfcomp.FactorTable = TABLE,
-    count: int = 24,
+    count: int = 12,
 ) -> tfcomp.ModelReport:
     return tfcomp.evaluate(
         sampler,
@@ -269,14 +274,10 @@ def test_coverage_of_few_images(
     if copies > 1:
         tint = rng.integers(TINTS, size=len(points))
     classes = np.column_stack([points.astype(int), tint])
-    few = tfcomp.FactorTable(
-        render(classes),
-        classes,
-        names=NAMES,
-        factors=NAMES[:3],
-    )
 
-    table = index_scores(judge(sampler, reader, few))
+    report = judge(sampler, reader, make_table(classes))
+
+    table = index_scores(report)
 
     coverage = table.loc["coverage", "tint"].loc["ood"].loc["any"]
     distance = coverage["value"] - coverage["reference"]
@@ -362,14 +363,7 @@ def no_training(monkeypatch):
 
 @pytest.mark.usefixtures("no_training")
 def test_a_reader_of_nuisances_is_trained_too():
-    table = tfcomp.FactorTable(
-        render(FEW),
-        FEW,
-        names=NAMES,
-        factors=NAMES[:3],
-    )
-
-    reader = tfcomp.train_reader(table)
+    reader = tfcomp.train_reader(make_table(FEW))
 
     assert reader.space.names == tuple(NAMES[:3])
     assert reader.nuisance is not None
@@ -401,12 +395,7 @@ def test_nuisances_that_cannot_be_read_are_a_note(capsys):
     """A number of each image, and times, which are no classes."""
     number = np.arange(len(FEW))
     time = number // 2 / 7
-    table = tfcomp.FactorTable(
-        render(FEW),
-        np.column_stack([FEW, number, time]),
-        names=[*NAMES, "file", "time"],
-        factors=NAMES[:3],
-    )
+    table = make_table(FEW, file=number, time=time)
     assert table.nuisance == ["tint", "time"]
 
     reader = tfcomp.train_reader(table)
