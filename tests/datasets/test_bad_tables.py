@@ -33,7 +33,10 @@ UNIT = IMAGES / 255
 COLOR = np.stack([IMAGES] * 3, axis=1)  # channels first
 
 
-def assert_is_one_line(error: pytest.ExceptionInfo, path: Path):
+def assert_is_refused(path: Path, word: str):
+    """In one line, which has the word."""
+    with pytest.raises(RunError, match=word) as error:
+        load(path)
     message = str(error.value)
     assert message.startswith(f"--data={path}")
     assert message.isprintable()
@@ -62,9 +65,7 @@ BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize("members, word", BAD_MEMBERS)
 def test_bad_member_is_one_line(members, word, tmp_path):
     path = write_own(tmp_path / "bad.npz", **members)
-    with pytest.raises(RunError, match=word) as error:
-        load(path)
-    assert_is_one_line(error, path)
+    assert_is_refused(path, word)
 
 
 def cut(folder: Path) -> Path:
@@ -132,10 +133,7 @@ BAD_FILES: dict[Callable[[Path], Path], str] = {
 
 @pytest.mark.parametrize("write, word", BAD_FILES.items())
 def test_damaged_file_is_one_line(write, word, tmp_path):
-    path = write(tmp_path)
-    with pytest.raises(RunError, match=word) as error:
-        load(path)
-    assert_is_one_line(error, path)
+    assert_is_refused(write(tmp_path), word)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +156,7 @@ def test_bad_row_of_a_folder(
     rows = [f"{n}.png,{n // 4},{n % 4}" for n in range(8)]
     rows[2] = row
     write_folder(tmp_path, rows, head)
-    with pytest.raises(RunError, match=word) as error:
-        load(tmp_path)
-    assert_is_one_line(error, tmp_path)
+    assert_is_refused(tmp_path, word)
 
 
 # What people have in memory: images, classes, a word of the refusal.

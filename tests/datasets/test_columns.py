@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import tfcomp
-from tests.datasets.own_tables import load
+from tests.datasets.own_tables import load, save_pictures
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.hashes import hash_data
 from tfcomp.datasets import table_columns, table_readers
@@ -43,12 +43,7 @@ def encode(pixels: np.ndarray) -> bytes:
 
 
 def write_csv(folder: Path, frame: pd.DataFrame) -> Path:
-    names = []
-    for row, pixels in enumerate(PIXELS):
-        name = f"{row}.png"
-        PIL.Image.fromarray(pixels).save(folder / name)
-        names.append(name)
-    frame = frame.assign(file=names)
+    frame = frame.assign(file=save_pictures(folder, PIXELS))
     frame.to_csv(folder / "table.csv", index=False)
     return folder
 
