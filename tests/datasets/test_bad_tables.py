@@ -2,7 +2,6 @@
 
 import random
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ def assert_is_refused(path: Path, word: str):
 
 # What is wrong with a file, and a word of the line that refuses it.
 NOT_A_NUMBER = np.where(CLASSES == 2, np.nan, CLASSES)
-BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
+BAD_MEMBERS = [
     ({"classes": None}, "members"),
     ({"classes": CLASSES[:-1]}, "23"),
     ({"classes": NOT_A_NUMBER}, "image 16"),
@@ -122,7 +121,7 @@ def write_program(folder: Path) -> Path:
     return folder
 
 
-BAD_FILES: dict[Callable[[Path], Path], str] = {
+BAD_FILES = {
     cut: "zip",
     claim_size: "allocate",
     claim_chunks: "at most",
@@ -160,7 +159,7 @@ def test_bad_row_of_a_folder(
 
 
 # What people have in memory: images, classes, a word of the refusal.
-BAD_ARRAYS: dict[str, tuple[Any, Any, str]] = {
+BAD_ARRAYS = {
     "channels first": (COLOR, CLASSES, "transpose"),
     "flat images": (IMAGES.reshape(24, -1), CLASSES, "H, W"),
     "one factor, flat": (IMAGES, np.arange(24), "classes"),

@@ -3,7 +3,6 @@
 import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ COUNT = 24
 PIXELS = np.random.default_rng(0).integers(0, 256, (COUNT, 6, 5), np.uint8)
 ROWS = np.arange(COUNT)
 GENRES = ("R&B", "rock,pop", "pop")
-COLUMNS: dict[str, Any] = {
+COLUMNS = {
     "floor hue": ROWS % 4 / 10,
     "kind": np.repeat(GENRES, 8),
     "large": ROWS // 4 % 2 == 1,
@@ -91,8 +90,7 @@ def write_shards(folder: Path, frame: pd.DataFrame) -> Path:
     return folder
 
 
-Write = Callable[[Path, pd.DataFrame], Path]
-FORMATS: list[Write] = [
+FORMATS = [
     write_csv,
     write_npz,
     write_h5,
@@ -194,7 +192,7 @@ def test_the_flag_makes_arrays_continuous(name, tmp_path):
     assert f"x ({COUNT})" in note
 
 
-GAPS: dict[str, tuple[Any, str]] = {
+GAPS = {
     "None": (["a", None, "b", "a"], "row 1"),
     "NaN among texts": (["a", "b", np.nan, "a"], "row 2"),
     "NaN among numbers": ([0, 1, np.nan, 3], "row 2"),

@@ -1,7 +1,6 @@
 """Regions against slow loops; published splits; malformed specs."""
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -66,8 +65,7 @@ NAMED = FactorSpace(
     )
 )
 
-Rule = Callable[..., bool]
-PLAIN: dict[str, Rule] = {
+PLAIN = {
     "square:2-5": lambda *p: all(2 <= v <= 5 for v in p),
     "square:2.5-5": lambda *p: all(2.5 <= v <= 5 for v in p),
     "cross:2-3": lambda *p: any(2 <= v <= 3 for v in p),
@@ -77,19 +75,19 @@ PLAIN: dict[str, Rule] = {
     "diagonal:1": lambda *p: max(p) - min(p) <= 1,
     "diagonal:0": lambda *p: max(p) == min(p),
 }
-TURNED: dict[str, Rule] = {
+TURNED = {
     "gap:angle:350-10": lambda x, a: a >= 350 or a <= 10,
     "gap:angle:10-350": lambda x, a: 10 <= a <= 350,
     "angle:270-360": lambda x, a: a >= 270 or a == 0,
     "angle:270-": lambda x, a: a >= 270,
 }
-DIGITS: dict[str, Rule] = {
+DIGITS = {
     "square:3-5": lambda x, y, d: 3 <= min(x, y) <= max(x, y) <= 5,
     "diagonal:2": lambda x, y, d: abs(x - y) <= 2,
     "x:3-5,digit:1-1": lambda x, y, d: 3 <= x <= 5 and d == 1,
 }
 # On the grid alone: classes and names are those of the nearest value.
-CLASSES: dict[str, Rule] = {
+CLASSES = {
     "shape:c": lambda s, z, a: s == 2,
     "box:shape:b,size:2-4": lambda s, z, a: s == 1 and 2 <= z <= 4,
     "size:4": lambda s, z, a: z == 4,

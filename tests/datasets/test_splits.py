@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.datasets.own_tables import list_rows, make_data
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset, make_splits
+from tfcomp.datasets import Dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.notes import count_held_out, describe_factors
 from tfcomp.datasets.regions import parse_region
@@ -133,8 +132,7 @@ def test_a_control_trains_on_the_region(flags):
     ],
 )
 def test_held_out_values_are_counted(region, counts):
-    flags = ["--grid_size=8", f"--region={region}"]
-    dataset = make_dataset(parse_config(flags))
+    dataset = make_data(f"--grid_size=8 --region={region}")
     assert count_held_out(dataset) == counts
     text = describe_factors(dataset)
     for in_part, altogether in counts.values():

@@ -2,8 +2,6 @@
 
 import fcntl
 import math
-from collections.abc import Callable
-from typing import Any
 
 import h5py
 import numpy as np
@@ -434,7 +432,7 @@ def test_samples_have_both_sides(share, tmp_path):
     assert complete.existing is None
 
 
-LISTED: dict[str, Callable[[np.ndarray], Any]] = {
+LISTED = {
     "mask": lambda mask: mask,
     "numbers": np.flatnonzero,
     "list": lambda mask: np.flatnonzero(mask).tolist(),

@@ -268,7 +268,7 @@ def test_references_equal_their_definition(diagonal):
     assert scores["nearest_id"]["id_r2"] == approx(1)
     assert 0.5 < scores["additive"]["id_r2"] < 1
     held_out = truth[splits.is_ood]
-    for column, factor in enumerate(diagonal.space):
+    for column, factor in enumerate(diagonal.space.factors[:2]):
         points = splits.grid[splits.is_ood].copy()
         images = []
         for value in factor.values():

@@ -219,12 +219,6 @@ def test_differences_of_other_seeds_have_intervals_of_welch(
     assert difference.high == approx(high)
 
 
-def test_a_share_of_all_seeds_has_a_lower_end():
-    share = estimate(pd.Series([1.0] * 10), "share")
-
-    assert share.low == approx(0.05 ** (1 / 10))
-
-
 @pytest.mark.parametrize(
     "bound, answer",
     [

@@ -1,7 +1,6 @@
 """Numbers that old evidence lacks: where runs have them, claims are decided."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,7 +38,7 @@ NO_PEAKS = dict.fromkeys(PEAKS, 0.0)
 
 # The claim, settings with their seeds and numbers, a part, and how the
 # quantities of its rows begin.
-WORLDS: dict[str, tuple[Any, list[Any], str, list[str]]] = {
+WORLDS = {
     "C9": (
         c09_warp,
         [

@@ -298,7 +298,11 @@ def test_a_digit_that_is_mirrored_in_the_gap_jumps():
     answers = []
     for images in (turned, mirrored):
         ratios = compute_gap_statistics(images, is_gap)
-        evidence = plant_gap(ratios)
+        numbers = {
+            "gap_max_speed": [ratios["max_speed_ratio"]] * 5,
+            "gap_max_turning": [ratios["max_turning_ratio"]] * 5,
+        }
+        evidence = plant((c19_interpolation.DIGIT, c20_no_jump.SEEDS, numbers))
         answers.append(answer(c20_no_jump, evidence))
 
     assert answers == ["yes", "no"]
@@ -315,15 +319,6 @@ def turn_bar(angles: np.ndarray, has_dot: bool = False) -> np.ndarray:
         dot = np.exp(-((along - 3) ** 2 + (across - 3) ** 2) / 3)
         images.append(bar + has_dot * dot)
     return np.stack(images)
-
-
-def plant_gap(ratios: dict[str, Any]) -> Any:
-    """Networks on digits whose stages have these ratios in the gap."""
-    numbers = {
-        "gap_max_speed": [ratios["max_speed_ratio"]] * 5,
-        "gap_max_turning": [ratios["max_turning_ratio"]] * 5,
-    }
-    return plant((c19_interpolation.DIGIT, c20_no_jump.SEEDS, numbers))
 
 
 def test_a_true_rotation_can_pass_for_interpolation():

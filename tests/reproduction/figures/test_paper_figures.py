@@ -63,17 +63,26 @@ def list_pictures(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*.png"))
 
 
-def test_scores_are_drawn_without_networks(tmp_path: Path, evidence: Evidence):
+def test_scores_are_drawn_without_networks(
+    tmp_path: Path,
+    evidence: Evidence,
+):
     figures = [FIGURES["3e"], FIGURES["13"]]
 
     command.write_figures(figures, evidence, tmp_path)
 
     names = list_pictures(tmp_path)
-    stages = ["fig_13_1.png", "fig_13_2.png", "fig_13_3.png"]
-    assert names == [*stages, "fig_3e_1.png"]
+    assert names == [
+        "fig_13_1.png",
+        "fig_13_2.png",
+        "fig_13_3.png",
+        "fig_3e_1.png",
+    ]
     text = (tmp_path / "index.md").read_text("utf-8")
-    for words in (*names, *[figure.shows for figure in figures]):
-        assert words in text
+    for name in names:
+        assert name in text
+    for figure in figures:
+        assert figure.shows in text
 
 
 def read_picture(path: Path) -> np.ndarray:
