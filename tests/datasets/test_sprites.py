@@ -31,8 +31,10 @@ def is_inside(shape: int, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         outside = x**2 + y**2 - 1
         return outside**3 <= x**2 * y**3
     if shape == 3:
-        return (y >= -1) & (abs(x) <= (1 - y) / 2)
-    return is_in_square & (np.minimum(x, y) <= STROKE - 1)
+        half_width = (1 - y) / 2
+        return (y >= -1) & (abs(x) <= half_width)
+    is_in_stroke = np.minimum(x, y) <= STROKE - 1
+    return is_in_square & is_in_stroke
 
 
 @pytest.mark.parametrize("shape", range(len(SHAPES)))

@@ -128,13 +128,15 @@ def swap(classes, rng):
 def entangle(classes, rng):
     """Draws half of the samples one step too far along x and y alike."""
     steps = rng.integers(2, size=(len(classes), 1))
-    classes[:, 1:3] = np.minimum(classes[:, 1:3] + steps, 3)
+    moved = classes[:, 1:3] + steps
+    classes[:, 1:3] = np.minimum(moved, 3)
 
 
 def shake(classes, rng):
     """Draws x and y a step too far, each by itself."""
     steps = rng.integers(2, size=(len(classes), 2))
-    classes[:, 1:3] = np.minimum(classes[:, 1:3] + steps, 3)
+    moved = classes[:, 1:3] + steps
+    classes[:, 1:3] = np.minimum(moved, 3)
 
 
 def judge(
