@@ -162,6 +162,8 @@ heavy = {"tensorflow", "keras", "fontTools.subset", "scipy.stats",
          "scipy.optimize"}
 assert not heavy & set(sys.modules)
 import pipelines.pipeline
+from reproduction.claims.page import list_claims
+list(list_claims())
 assert not {"tensorflow", "keras"} & set(sys.modules)
 """
 

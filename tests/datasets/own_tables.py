@@ -1,9 +1,10 @@
 """A small table of images, as files of one's own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import PIL.Image
 
@@ -34,7 +35,7 @@ def load(path: str | Path, *flags: str) -> Dataset:
 
 
 def write_own(path: Path, compressed: bool = False, **changes: Any) -> Path:
-    """Writes an `.npz` file; a member that is None is left out."""
+    """Writes an `.npz` or `.h5` file; a member that is None is left out."""
     members = {
         "images": IMAGES,
         "classes": CLASSES,
@@ -45,17 +46,35 @@ def write_own(path: Path, compressed: bool = False, **changes: Any) -> Path:
         if members[name] is None:
             del members[name]
 
-    if compressed:
+    if path.suffix == ".h5":
+        with h5py.File(path, "w") as file:
+            for name, value in members.items():
+                file[name] = value
+    elif compressed:
         np.savez_compressed(path, **members)
     else:
         np.savez(path, **members)
     return path
 
 
+def save_pictures(
+    folder: Path,
+    images: Iterable[np.ndarray],
+    ending: str = "png",
+    **options: Any,
+) -> list[str]:
+    """Saves pictures `0.png`, `1.png` ...; returns their names."""
+    names = []
+    for number, pixels in enumerate(images):
+        name = f"{number}.{ending}"
+        PIL.Image.fromarray(pixels).save(folder / name, **options)
+        names.append(name)
+    return names
+
+
 def write_folder(folder: Path, rows: Sequence[str], head: str) -> Path:
     """Writes eight pictures and a table with these rows."""
-    for number, pixels in enumerate(PIXELS):
-        PIL.Image.fromarray(pixels).save(folder / f"{number}.png")
+    save_pictures(folder, PIXELS)
     text = "\n".join([head, *rows])
     (folder / "a.csv").write_text(text, "utf-8")
     return folder

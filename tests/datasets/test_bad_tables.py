@@ -2,7 +2,6 @@
 
 import random
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,10 @@ UNIT = IMAGES / 255
 COLOR = np.stack([IMAGES] * 3, axis=1)  # channels first
 
 
-def assert_is_one_line(error: pytest.ExceptionInfo, path: Path):
+def assert_is_refused(path: Path, word: str):
+    """In one line, which has the word."""
+    with pytest.raises(RunError, match=word) as error:
+        load(path)
     message = str(error.value)
     assert message.startswith(f"--data={path}")
     assert message.isprintable()
@@ -41,7 +43,7 @@ def assert_is_one_line(error: pytest.ExceptionInfo, path: Path):
 
 # What is wrong with a file, and a word of the line that refuses it.
 NOT_A_NUMBER = np.where(CLASSES == 2, np.nan, CLASSES)
-BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
+BAD_MEMBERS = [
     ({"classes": None}, "members"),
     ({"classes": CLASSES[:-1]}, "23"),
     ({"classes": NOT_A_NUMBER}, "image 16"),
@@ -62,9 +64,7 @@ BAD_MEMBERS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize("members, word", BAD_MEMBERS)
 def test_bad_member_is_one_line(members, word, tmp_path):
     path = write_own(tmp_path / "bad.npz", **members)
-    with pytest.raises(RunError, match=word) as error:
-        load(path)
-    assert_is_one_line(error, path)
+    assert_is_refused(path, word)
 
 
 def cut(folder: Path) -> Path:
@@ -121,7 +121,7 @@ def write_program(folder: Path) -> Path:
     return folder
 
 
-BAD_FILES: dict[Callable[[Path], Path], str] = {
+BAD_FILES = {
     cut: "zip",
     claim_size: "allocate",
     claim_chunks: "at most",
@@ -132,10 +132,7 @@ BAD_FILES: dict[Callable[[Path], Path], str] = {
 
 @pytest.mark.parametrize("write, word", BAD_FILES.items())
 def test_damaged_file_is_one_line(write, word, tmp_path):
-    path = write(tmp_path)
-    with pytest.raises(RunError, match=word) as error:
-        load(path)
-    assert_is_one_line(error, path)
+    assert_is_refused(write(tmp_path), word)
 
 
 @pytest.mark.parametrize(
@@ -158,13 +155,11 @@ def test_bad_row_of_a_folder(
     rows = [f"{n}.png,{n // 4},{n % 4}" for n in range(8)]
     rows[2] = row
     write_folder(tmp_path, rows, head)
-    with pytest.raises(RunError, match=word) as error:
-        load(tmp_path)
-    assert_is_one_line(error, tmp_path)
+    assert_is_refused(tmp_path, word)
 
 
 # What people have in memory: images, classes, a word of the refusal.
-BAD_ARRAYS: dict[str, tuple[Any, Any, str]] = {
+BAD_ARRAYS = {
     "channels first": (COLOR, CLASSES, "transpose"),
     "flat images": (IMAGES.reshape(24, -1), CLASSES, "H, W"),
     "one factor, flat": (IMAGES, np.arange(24), "classes"),

@@ -3,7 +3,6 @@
 import io
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import tfcomp
-from tests.datasets.own_tables import load
+from tests.datasets.own_tables import load, save_pictures
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.hashes import hash_data
 from tfcomp.datasets import table_columns, table_readers
@@ -27,7 +26,7 @@ COUNT = 24
 PIXELS = np.random.default_rng(0).integers(0, 256, (COUNT, 6, 5), np.uint8)
 ROWS = np.arange(COUNT)
 GENRES = ("R&B", "rock,pop", "pop")
-COLUMNS: dict[str, Any] = {
+COLUMNS = {
     "floor hue": ROWS % 4 / 10,
     "kind": np.repeat(GENRES, 8),
     "large": ROWS // 4 % 2 == 1,
@@ -43,12 +42,7 @@ def encode(pixels: np.ndarray) -> bytes:
 
 
 def write_csv(folder: Path, frame: pd.DataFrame) -> Path:
-    names = []
-    for row, pixels in enumerate(PIXELS):
-        name = f"{row}.png"
-        PIL.Image.fromarray(pixels).save(folder / name)
-        names.append(name)
-    frame = frame.assign(file=names)
+    frame = frame.assign(file=save_pictures(folder, PIXELS))
     frame.to_csv(folder / "table.csv", index=False)
     return folder
 
@@ -96,8 +90,7 @@ def write_shards(folder: Path, frame: pd.DataFrame) -> Path:
     return folder
 
 
-Write = Callable[[Path, pd.DataFrame], Path]
-FORMATS: list[Write] = [
+FORMATS = [
     write_csv,
     write_npz,
     write_h5,
@@ -134,20 +127,16 @@ def test_a_table_is_the_same_in_every_format(write, tmp_path):
     assert_array_equal(table.points, expected.points)
     drawn = table.draw(table.points)
     assert_array_equal(drawn, expected.draw(expected.points))
+    with pytest.raises(RunError, match="--ignore=id"):
+        load(path)
 
 
-@pytest.mark.parametrize("write", FORMATS)
-def test_a_column_that_differs_in_each_row_is_no_factor(
-    write,
-    tmp_path,
-):
+def test_a_column_that_differs_in_each_row_is_no_factor(tmp_path):
     """Beside it, noise would be a sum of parts."""
-    frame = pd.DataFrame(COLUMNS | REST)
-    path = write(tmp_path, frame)
+    path = write_npz(tmp_path, pd.DataFrame(COLUMNS | REST))
 
-    for flags in ([], ["--factors=kind,id"]):
-        with pytest.raises(RunError, match="--ignore=id"):
-            load(path, *flags)
+    with pytest.raises(RunError, match="--ignore=id"):
+        load(path, "--factors=kind,id")
 
     ignored = load(path, "--ignore=id").space
     chosen = load(path, "--factors=kind,large").space
@@ -172,10 +161,9 @@ def test_one_factor_may_differ_in_each_row():
         assert table.space.shape == shape
 
 
-@pytest.mark.parametrize("write", FORMATS)
-def test_the_flag_makes_a_factor_continuous(write, tmp_path):
+def test_the_flag_makes_a_factor_continuous(tmp_path):
     x = np.random.default_rng(1).random(COUNT)
-    path = write(tmp_path, pd.DataFrame({"x": x, "kind": ROWS % 2}))
+    path = write_csv(tmp_path, pd.DataFrame({"x": x, "kind": ROWS % 2}))
 
     dataset = load(path, "--factors=x:continuous:4,kind")
 
@@ -204,7 +192,7 @@ def test_the_flag_makes_arrays_continuous(name, tmp_path):
     assert f"x ({COUNT})" in note
 
 
-GAPS: dict[str, tuple[Any, str]] = {
+GAPS = {
     "None": (["a", None, "b", "a"], "row 1"),
     "NaN among texts": (["a", "b", np.nan, "a"], "row 2"),
     "NaN among numbers": ([0, 1, np.nan, 3], "row 2"),
@@ -344,8 +332,6 @@ def test_values_of_other_factors_are_as_given():
         ("large:True,kind:'R&B'", {"R&B"}),
         ("kind:'R&B'|kind:'rock,pop'", {"R&B", "rock,pop"}),
         ("not:kind:'R&B'&not:kind:#1", {"pop"}),
-        ("kind:#0", {"R&B"}),
-        ("kind:pop", {"pop"}),
     ],
 )
 def test_levels_in_quotes(spec, names):
@@ -401,18 +387,13 @@ def test_parquet_without_pictures(tmp_path):
 def test_the_hash_covers_shards(tmp_path):
     write_shards(tmp_path, FRAME)
     before = hash_data(str(tmp_path))
-    columns = {
-        "x": ROWS % 2,
-        "image": list(map(encode, PIXELS)),
-    }
-    other = pd.DataFrame(columns)
 
-    other.to_parquet(tmp_path / "train-1.parquet")
+    write_shards(tmp_path, FRAME.assign(large=ROWS % 2))
 
     assert hash_data(str(tmp_path)) != before
 
 
-@pytest.mark.parametrize("write", [*FORMATS])
+@pytest.mark.parametrize("write", FORMATS)
 def test_images_are_scaled_on_reading(write, tmp_path):
     path = write(tmp_path, FRAME)
 

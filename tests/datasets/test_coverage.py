@@ -11,6 +11,13 @@ from tfcomp.datasets.solvable import certify
 from tfcomp.datasets.splits import add_seed, list_regions
 
 SPACE = make_pixel_space(8)
+GRID = SPACE.grid()
+
+
+def find_trained(region: str, seed: int) -> np.ndarray:
+    """Which combinations a seed's region leaves to training."""
+    seeded = add_seed(region, seed)
+    return ~parse_region(seeded, SPACE).contains(GRID)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +55,13 @@ def test_mistakes(coverage):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_training_has_the_share_and_keeps_it(seed):
     """Larger shares of a seed contain smaller ones."""
-    grid = SPACE.grid()
-    before = np.zeros(len(grid), bool)
+    before = np.zeros(len(GRID), bool)
     for region, share in zip(
         list_regions("random:.125,.5,.75"),
         (0.125, 0.5, 0.75),
         strict=True,
     ):
-        is_trained = ~parse_region(add_seed(region, seed), SPACE).contains(grid)
+        is_trained = find_trained(region, seed)
 
         assert is_trained.mean() == share
         assert not (before & ~is_trained).any()
@@ -71,18 +77,16 @@ def test_seeds_draw_their_own_random_splits_alone():
 def test_a_sum_is_determined_where_levels_are_connected(share):
     """The slow definition: x and y in one part of the graph of training."""
     (region,) = list_regions(f"random:{share}")
+    index = SPACE.to_index(GRID)
     for seed in range(5):
-        index = SPACE.to_index(SPACE.grid())
-        held_out = parse_region(add_seed(region, seed), SPACE).contains(
-            SPACE.grid()
-        )
+        train = index[find_trained(region, seed)]
         graph = np.zeros((16, 16))
-        x, y = index[~held_out].T
+        x, y = train.T
         graph[x, 8 + y] = 1
         _, part = connected_components(graph, directed=False)
         expected = part[index[:, 0]] == part[8 + index[:, 1]]
 
-        certificate = certify(index[~held_out], index, 1)
+        certificate = certify(train, index, 1)
 
         assert certificate is not None
         np.testing.assert_array_equal(certificate.certified, expected)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import tfcomp
 from tests.datasets.own_tables import make_space, make_table
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import grid_maps, solvable
@@ -22,17 +21,11 @@ def make_classes(num_factors: int) -> np.ndarray:
     return rng.integers(0, 2, (200, num_factors))
 
 
-def make_binary(classes: np.ndarray) -> tfcomp.FactorTable:
-    num_factors = classes.shape[1]
-    names = [f"a{column}" for column in range(num_factors)]
-    return make_table(classes, names=names)
-
-
 @pytest.mark.parametrize("num_factors", [40, 70, 312])
 def test_images_and_splits_of_many_binary_factors(num_factors):
     classes = make_classes(num_factors)
-    table = make_binary(classes)
-    config = parse_config(["--dataset=table", "--region=a0:1,a1:1"])
+    table = make_table(classes)
+    config = parse_config(["--dataset=table", "--region=factor_0:1,factor_1:1"])
 
     dataset = make_table_dataset(config, table)
 
@@ -170,9 +163,9 @@ def test_kernels_of_many_factors(rng):
 
 
 def test_embeddings_of_many_factors(rng):
-    table = make_binary(make_classes(40))
+    table = make_table(make_classes(30))
     points = table.points
-    effects = rng.normal(size=(40, 8))
+    effects = rng.normal(size=(30, 8))
     sums = points @ effects
     is_ood = (points[:, :2] == 1).all(axis=1)
     layers = {"sum": sums.astype("f4")}
@@ -182,4 +175,4 @@ def test_embeddings_of_many_factors(rng):
     scores = tables["layers"][0]
     assert scores["additive_r2"] == pytest.approx(1, abs=1e-4)
     assert scores["pair_share"] is None
-    assert len(tables["pairs"]) == 2 * math.comb(40, 2)
+    assert len(tables["pairs"]) == 2 * math.comb(30, 2)

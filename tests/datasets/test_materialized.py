@@ -22,7 +22,6 @@ from tfcomp.datasets.materialized import (
 from tfcomp.training.fit import make_batches
 
 LINES = {
-    "grid": "smoke --region=corner:7",
     "continuous": "smoke --coordinates=continuous --num_train=40",
     "stripes_and_bumps": "smoke --dataset=stripes --num_bumps=9",
     "sprites": "sprites --sprite_sizes=2,1,3,3,3,2 --grid_size=16 "

@@ -1,7 +1,6 @@
 """Regions against slow loops; published splits; malformed specs."""
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -66,8 +65,7 @@ NAMED = FactorSpace(
     )
 )
 
-Rule = Callable[..., bool]
-PLAIN: dict[str, Rule] = {
+PLAIN = {
     "square:2-5": lambda *p: all(2 <= v <= 5 for v in p),
     "square:2.5-5": lambda *p: all(2.5 <= v <= 5 for v in p),
     "cross:2-3": lambda *p: any(2 <= v <= 3 for v in p),
@@ -77,19 +75,19 @@ PLAIN: dict[str, Rule] = {
     "diagonal:1": lambda *p: max(p) - min(p) <= 1,
     "diagonal:0": lambda *p: max(p) == min(p),
 }
-TURNED: dict[str, Rule] = {
+TURNED = {
     "gap:angle:350-10": lambda x, a: a >= 350 or a <= 10,
     "gap:angle:10-350": lambda x, a: 10 <= a <= 350,
     "angle:270-360": lambda x, a: a >= 270 or a == 0,
     "angle:270-": lambda x, a: a >= 270,
 }
-DIGITS: dict[str, Rule] = {
+DIGITS = {
     "square:3-5": lambda x, y, d: 3 <= min(x, y) <= max(x, y) <= 5,
     "diagonal:2": lambda x, y, d: abs(x - y) <= 2,
     "x:3-5,digit:1-1": lambda x, y, d: 3 <= x <= 5 and d == 1,
 }
 # On the grid alone: classes and names are those of the nearest value.
-CLASSES: dict[str, Rule] = {
+CLASSES = {
     "shape:c": lambda s, z, a: s == 2,
     "box:shape:b,size:2-4": lambda s, z, a: s == 1 and 2 <= z <= 4,
     "size:4": lambda s, z, a: z == 4,
@@ -378,37 +376,32 @@ def test_names_of_other_readers_and_other_sizes():
         parse_region("orthotopic:0", make_published("MPI3D"))
 
 
-def test_wiedemer_supports():
-    space = make_pixel_space(5)
-    x, y = space.grid().T
-    axes = hold_out("wiedemer:orthogonal", space)
-    near = hold_out("wiedemer:diagonal:.25", space)
-    assert_array_equal(axes, (x != 2) & (y != 2))
-    assert_array_equal(near, np.abs(x - y) > 1)
-
-
-def test_supports_of_groups():
+@pytest.mark.parametrize(
+    "groups, columns",
+    [
+        ("", [[0], [1], [2], [3]]),
+        (":x_a+y_a,x_b+y_b", [[0, 1], [2, 3]]),
+    ],
+)
+def test_wiedemer_supports(groups, columns):
     space = make_space(
         x_a=3,
         y_a=3,
         x_b=3,
         y_b=3,
     )
-    groups = "x_a+y_a,x_b+y_b"
     grid = space.grid()
-    a = grid[:, :2]
-    b = grid[:, 2:]
+    parts = np.stack([grid[:, part] for part in columns])
 
-    axes = hold_out(f"wiedemer:orthogonal:{groups}", space)
-    is_off = (a != 1).any(axis=1) & (b != 1).any(axis=1)
-    assert_array_equal(axes, is_off)
+    axes = hold_out(f"wiedemer:orthogonal{groups}", space)
+    near = hold_out(f"wiedemer:diagonal:.5{groups}", space)
 
-    near = hold_out(f"wiedemer:diagonal:.5:{groups}", space)
-    is_far = (np.abs(a - b) > 1).any(axis=1)
-    assert_array_equal(near, is_far)
-
-    ungrouped = hold_out("wiedemer:orthogonal", space)
-    assert (~ungrouped).sum() == 1 + 4 * 2
+    is_off = (parts != 1).any(axis=2)
+    num_off = is_off.sum(axis=0)
+    distances = np.ptp(parts, axis=0)
+    is_apart = (distances > 1).any(axis=1)
+    assert_array_equal(axes, num_off > 1)
+    assert_array_equal(near, is_apart)
 
 
 def test_each_value_is_trained_with_k_others():

@@ -43,23 +43,18 @@ DISTANCES = np.hypot(COLUMNS - X, ROWS - Y)
 BUMPS = np.exp(-(DISTANCES**2) / 2)
 
 
-def make_table() -> tfcomp.FactorTable:
-    return tfcomp.FactorTable(
-        IMAGES,
-        CLASSES,
-        names=NAMES,
-        factors=FACTORS,
-    )
-
-
-def make_places() -> tfcomp.FactorTable:
-    kinds = ["continuous", "continuous:5"]
-    return tfcomp.FactorTable(
-        BUMPS,
-        PLACES,
-        names=["x", "y"],
-        kinds=kinds,
-    )
+TABLE = tfcomp.FactorTable(
+    IMAGES,
+    CLASSES,
+    names=NAMES,
+    factors=FACTORS,
+)
+PLACE_TABLE = tfcomp.FactorTable(
+    BUMPS,
+    PLACES,
+    names=["x", "y"],
+    kinds=["continuous", "continuous:5"],
+)
 
 
 def draw(factors: np.ndarray) -> np.ndarray:
@@ -106,7 +101,7 @@ def score_slowly(is_chosen: np.ndarray) -> dict[str, float]:
     ],
 )
 def test_scores_are_means_over_images(subset, is_chosen):
-    report = tfcomp.evaluate(draw, make_table(), REGION)
+    report = tfcomp.evaluate(draw, TABLE, REGION)
 
     scores = report.scores[subset]
     for name, expected in score_slowly(is_chosen).items():
@@ -116,13 +111,12 @@ def test_scores_are_means_over_images(subset, is_chosen):
 
 def test_references_and_errors_are_means_over_images():
     """No function of the factors is better than the mean of their images."""
-    table = make_table()
     held_out = TRUTH[IS_OOD]
     from_mean = np.square(held_out - MEAN)
     variance = held_out.var(axis=0)
     blank_r2 = 1 - from_mean.mean() / variance.mean()
 
-    report = tfcomp.evaluate(table.draw, table, REGION)
+    report = tfcomp.evaluate(TABLE.draw, TABLE, REGION)
 
     scores = report.scores
     analysis = report.analysis
@@ -204,17 +198,16 @@ def test_number_of_training_images(tmp_path):
 
 
 def test_continuous_points_are_as_they_are():
-    table = make_places()
     order = np.lexsort(PLACES.T[::-1])
     points = PLACES[order]
     is_ood = (points >= 4.5).all(axis=1)
     difference = draw(points) - BUMPS[order]
     errors = np.square(difference).mean(axis=(1, 2))
 
-    report = tfcomp.evaluate(draw, table, "corner:4.5")
+    report = tfcomp.evaluate(draw, PLACE_TABLE, "corner:4.5")
 
     splits = report.dataset.splits
-    assert table.space.shape == (8, 5)
+    assert PLACE_TABLE.space.shape == (8, 5)
     assert_array_equal(splits.grid, points)
     assert_array_equal(splits.is_ood, is_ood)
     assert not splits.is_complete
@@ -224,7 +217,7 @@ def test_continuous_points_are_as_they_are():
     assert report.scores["id"]["mse"] == approx(mse_id, rel=1e-5)
     assert report.scores["ood"]["mse"] == approx(mse_ood, rel=1e-5)
     with pytest.raises(TableError, match="combination"):
-        table.draw(PLACES[:1] + 0.1)
+        PLACE_TABLE.draw(PLACES[:1] + 0.1)
 
 
 def test_bounds_of_continuous_factors_are_as_given():
@@ -262,7 +255,7 @@ def test_as_many_points_as_bins_are_no_grid():
 
 
 def test_maps_coverage_and_certificates_are_of_bins():
-    dataset = tfcomp.evaluate(draw, make_places(), "corner:4.5").dataset
+    dataset = tfcomp.evaluate(draw, PLACE_TABLE, "corner:4.5").dataset
     is_ood = dataset.splits.is_ood
     bins = dataset.space.to_index(dataset.splits.grid)
     trained = np.unique(bins[~is_ood], axis=0)

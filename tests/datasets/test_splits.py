@@ -5,14 +5,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.datasets.own_tables import list_rows, make_data
-from tfcomp.config.run_flags import parse_config
-from tfcomp.datasets import Dataset, make_dataset, make_splits
+from tfcomp.datasets import Dataset, make_splits
 from tfcomp.datasets.factors import Factor, FactorSpace, make_pixel_space
 from tfcomp.datasets.notes import count_held_out, describe_factors
 from tfcomp.datasets.regions import parse_region
 
-REGIONS = "square:3-8 corner:7 corner:11 box:x:3-8,y:0-4 box:y:2-4 cross:5-6"
-REGIONS += " gap:x:4-7 gap:y:4-7 diagonal:2 none"
+REGIONS = "square:3-8 corner:11 box:x:3-8,y:0-4 cross:5-6 gap:y:4-7 diagonal:2"
+REGIONS += " none"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,6 @@ def test_position_is_declared_by_the_factors(factors, has_position):
         ("grid", 1),
         ("grid", 20),
         ("continuous", 0),
-        ("continuous", 1),
         ("continuous", 300),
     ],
 )
@@ -134,8 +132,7 @@ def test_a_control_trains_on_the_region(flags):
     ],
 )
 def test_held_out_values_are_counted(region, counts):
-    flags = ["--grid_size=8", f"--region={region}"]
-    dataset = make_dataset(parse_config(flags))
+    dataset = make_data(f"--grid_size=8 --region={region}")
     assert count_held_out(dataset) == counts
     text = describe_factors(dataset)
     for in_part, altogether in counts.values():

@@ -2,8 +2,6 @@
 
 import fcntl
 import math
-from collections.abc import Callable
-from typing import Any
 
 import h5py
 import numpy as np
@@ -21,6 +19,7 @@ from tests.datasets.own_tables import (
     NAMES,
     PIXELS,
     load,
+    save_pictures,
     write_folder,
     write_own,
 )
@@ -62,17 +61,7 @@ def test_own_layout(ending, tmp_path):
         # Padded, and not evenly spaced.
         "values": [[0, 1, 2, nan], [1, 5, nan, nan], [0, 1, 2, 3]],
     }
-    if ending == "h5":
-        members = {
-            "images": IMAGES,
-            "classes": CLASSES,
-            "names": NAMES,
-        }
-        with h5py.File(path, "w") as file:
-            for name, value in (members | options).items():
-                file[name] = value
-    else:
-        write_own(path, ending == "packed.npz", **options)
+    write_own(path, ending == "packed.npz", **options)
 
     table = read_table(str(path))
     assert_draws(table, IMAGES, 255)
@@ -231,8 +220,7 @@ def test_the_hash_covers_every_pixel_that_is_read(place, tmp_path):
     (tmp_path / "images").mkdir()
     rows = [f"{place}{n}.bmp,{cells}" for n, cells in enumerate(HALVES)]
     (folder / "a.csv").write_text("\n".join(["file,x,y", *rows]))
-    for n, pixels in enumerate(PIXELS):
-        PIL.Image.fromarray(pixels).save(folder / f"{place}{n}.bmp")
+    save_pictures(folder / place, PIXELS, "bmp")
     before = hash_data(str(folder))
     assert_has_halves(read_table(str(folder)))
 
@@ -272,18 +260,15 @@ def test_photographs_are_upright(tmp_path):
     quarter_turn = 6  # clockwise, of the EXIF orientations
     exif = PIL.Image.Exif()
     exif[0x0112] = quarter_turn
-    for n, pixels in enumerate(PIXELS):
-        stored = np.rot90(pixels).copy()
-        picture = PIL.Image.fromarray(stored)
-        picture.save(tmp_path / f"{n}.png", exif=exif)
+    stored = [np.rot90(pixels).copy() for pixels in PIXELS]
+    save_pictures(tmp_path, stored, exif=exif)
     assert_draws(read_table(str(tmp_path)), PIXELS, 255)
 
 
 def test_gray_pictures_may_have_16_bits(tmp_path):
     write_folder(tmp_path, number(HALVES), "file,x,y")
     pixels = PIXELS.astype(np.uint16) * 257
-    for n, picture in enumerate(pixels):
-        PIL.Image.fromarray(picture).save(tmp_path / f"{n}.png")
+    save_pictures(tmp_path, pixels)
 
     table = read_table(str(tmp_path))
 
@@ -295,10 +280,7 @@ def test_gray_pictures_may_have_16_bits(tmp_path):
 
 
 def test_locked_files_are_read(tmp_path):
-    path = tmp_path / "own.h5"
-    with h5py.File(path, "w") as members:
-        members["images"] = IMAGES
-        members["classes"] = CLASSES
+    path = write_own(tmp_path / "own.h5")
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert len(read_table(str(path)).points) == len(CLASSES)
@@ -450,7 +432,7 @@ def test_samples_have_both_sides(share, tmp_path):
     assert complete.existing is None
 
 
-LISTED: dict[str, Callable[[np.ndarray], Any]] = {
+LISTED = {
     "mask": lambda mask: mask,
     "numbers": np.flatnonzero,
     "list": lambda mask: np.flatnonzero(mask).tolist(),

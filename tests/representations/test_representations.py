@@ -198,14 +198,19 @@ def make_encoder() -> keras.Model:
     return keras.Model(images, dense(flat))
 
 
-def test_layers_of_an_encoder():
-    encoder = make_encoder()
-    report = tfcomp.evaluate_encoder(
+def encode_once(encoder, **options) -> tfcomp.ModelReport:
+    return tfcomp.evaluate_encoder(
         encoder,
         TABLE,
         REGION,
         codes=False,
+        **options,
     )
+
+
+def test_layers_of_an_encoder():
+    encoder = make_encoder()
+    report = encode_once(encoder)
 
     assert report.stages == ["conv", "latents", "image"]
     latents = report.activations("latents")
@@ -217,13 +222,7 @@ def test_named_layers_of_a_function():
     def encode(images: np.ndarray) -> dict[str, np.ndarray]:
         return {"pixels": images, "mean": images.mean(axis=(1, 2))}
 
-    report = tfcomp.evaluate_encoder(
-        encode,
-        TABLE,
-        REGION,
-        layers=["pixels"],
-        codes=False,
-    )
+    report = encode_once(encode, layers=["pixels"])
 
     assert report.stages == ["pixels", "latents", "image"]
 
@@ -268,6 +267,7 @@ def test_an_encoder_sees_all_images_of_a_combination():
         )
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_an_autoencoder_in_one_report():
     """A decoder that renders images from latents that are the factors."""
     rows = (INDEX[:, 1:] < 4).all(axis=1)
@@ -343,16 +343,6 @@ def test_values_held_out_altogether_are_named(region, capsys):
     assert np.isnan(accuracy["shape"])
     mean = report.tables["layers"]["accuracy_ood"][0]
     assert mean == approx(accuracy[["x", "y"]].mean())
-
-
-def encode_once(encoder, **options) -> tfcomp.ModelReport:
-    return tfcomp.evaluate_encoder(
-        encoder,
-        TABLE,
-        REGION,
-        codes=False,
-        **options,
-    )
 
 
 def test_an_encoder_that_samples_is_averaged(rng, capsys):
@@ -453,12 +443,7 @@ def test_one_of_several_outputs_is_the_embedding(
 )
 def test_encoders_of_other_forms(encoder, layers, words):
     with pytest.raises(ValueError, match=words) as caught:
-        tfcomp.evaluate_encoder(
-            encoder,
-            TABLE,
-            REGION,
-            layers=layers,
-        )
+        encode_once(encoder, layers=layers)
 
     message = str(caught.value)
     assert "\n" not in message

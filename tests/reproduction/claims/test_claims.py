@@ -32,7 +32,7 @@ from reproduction.claims.networks import (
     SHORT,
     STRIPES,
 )
-from tests.reproduction.claims.worlds import plant
+from tests.reproduction.claims.worlds import find, plant, start
 
 BUMP = DONUTS["bump"]
 TRAINED = BUMP | {"train_all": True}
@@ -51,13 +51,8 @@ ZEROS = [0.0] * 5
 
 def ask(claim: Any, evidence: Any, part: str = "bump") -> tuple[str, str]:
     """The answers of the first row of a part."""
-    row = next(row for row in claim.judge(evidence) if row.part == part)
+    row = find(claim, evidence, part)
     return row.holds, row.specific.partition(":")[0]
-
-
-def start(numbers: dict[str, Any]) -> dict[str, Any]:
-    """The same numbers, of the untrained network."""
-    return {f"start/{name}": value for name, value in numbers.items()}
 
 
 def plant_symptom(
@@ -222,12 +217,6 @@ def test_differences_of_other_seeds_have_intervals_of_welch(
     low, high = test.confidence_interval()
     assert difference.low == approx(low)
     assert difference.high == approx(high)
-
-
-def test_a_share_of_all_seeds_has_a_lower_end():
-    share = estimate(pd.Series([1.0] * 10), "share")
-
-    assert share.low == approx(0.05 ** (1 / 10))
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reproduction.claims import Evidence
+from reproduction.claims import Evidence, Row
 from tfcomp.tables import flatten
 from tfcomp.tables.read import Results
 
 FITTED = {"id/relative_mse": 0.01, "id/position_accuracy": 1.0}
 STAGES = ("code", "stage_0", "stage_1", "stage_2", "image")
+
+
+def start(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The same numbers, of the untrained network."""
+    return {f"start/{name}": value for name, value in numbers.items()}
+
+
+def find(claim: Any, evidence: Evidence, part: str, words: str = "") -> Row:
+    """The first row of a part whose quantity begins with some words."""
+    for row in claim.judge(evidence):
+        if row.part == part and row.quantity.startswith(words):
+            return row
+    raise LookupError(part, words)
 
 
 def plant_run(

@@ -1,6 +1,7 @@
 """Figures of the paper: what each needs, what is missing, what is drawn."""
 
 import json
+import operator
 from pathlib import Path
 
 import matplotlib
@@ -10,6 +11,7 @@ from PIL import Image
 
 from reproduction.claims import Evidence, read_evidence
 from reproduction.figures import command, network_pictures
+from reproduction.figures.data_pictures import draw_training
 from reproduction.figures.network_pictures import EACH, draw_each
 from reproduction.figures.paper_figure import (
     FigureRuns,
@@ -51,31 +53,30 @@ def test_every_figure_of_the_paper_is_declared():
             assert argument in arguments.get(kind, [argument])
 
 
-@pytest.mark.parametrize(
-    "name, count",
-    [
-        ("3e", 1),
-        ("13", 3),
-    ],
-)
+def list_pictures(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.png"))
+
+
 def test_scores_are_drawn_without_networks(
-    name: str,
-    count: int,
     tmp_path: Path,
     evidence: Evidence,
 ):
-    figure = FIGURES[name]
+    figures = [FIGURES["3e"], FIGURES["13"]]
 
-    command.write_figures([figure], evidence, tmp_path)
+    command.write_figures(figures, evidence, tmp_path)
 
+    names = list_pictures(tmp_path)
+    assert names == [
+        "fig_13_1.png",
+        "fig_13_2.png",
+        "fig_13_3.png",
+        "fig_3e_1.png",
+    ]
     text = (tmp_path / "index.md").read_text("utf-8")
-    files = list(tmp_path.glob("*.png"))
-    assert figure.shows in text
-    assert len(files) == count
-    for file in files:
-        assert file.name in text
-        with Image.open(file) as picture:
-            assert max(picture.size) > 700  # 200 dots an inch
+    for name in names:
+        assert name in text
+    for figure in figures:
+        assert figure.shows in text
 
 
 def read_picture(path: Path) -> np.ndarray:
@@ -159,13 +160,14 @@ def test_published_networks_stand_in_for_packed_runs(
 
 
 def test_training_images_need_no_run(tmp_path: Path):
-    figures = [FIGURES["1a"], FIGURES["7a"]]
+    command.write_figures([FIGURES["4a"]], Evidence(), tmp_path)
+    runs = FigureRuns(FIGURES["7a"], Evidence())
+    (caption,) = draw_training(runs, "stripes", 16)
 
-    command.write_figures(figures, Evidence(), tmp_path)
-
-    files = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert files == ["fig_1a_1.png", "fig_1a_2.png", "fig_7a_1.png"]
-    assert "56 of 56" in (tmp_path / "index.md").read_text("utf-8")
+    assert list_pictures(tmp_path) == ["fig_4a_1.png"]
+    assert "8 of 56" in (tmp_path / "index.md").read_text("utf-8")
+    assert caption.startswith("16 of 56")
+    assert FIGURES["7a"].pictures == [{"training": "stripes", "count": 56}]
 
 
 def test_seeds_and_networks_are_listed(evidence: Evidence):
@@ -177,7 +179,14 @@ def test_seeds_and_networks_are_listed(evidence: Evidence):
     assert "paper/donut" in network
 
 
-def test_pictures_of_a_network(smoke_run: RunConfig):
+def test_pictures_of_a_network(
+    smoke_run: RunConfig,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    # Panels take longest.
+    take_two = operator.itemgetter(slice(2))
+    monkeypatch.setattr(network_pictures, "choose_spread", take_two)
+    monkeypatch.setattr("tfcomp.metrics.run_analysis.SHOWN_UNITS", 1)
     # Its flags select the run, whatever they are.
     flags = {"dataset": smoke_run.data.dataset}
     figure = PaperFigure("0", "A run.", needs={"bump": flags})
