@@ -557,6 +557,8 @@ def make_batches(
     rows = blocks.rebatch(batch_size, drop_remainder=True)
     if num_steps is not None:
         rows = rows.take(num_steps)
+        # Keras asks for the length, which `rebatch` does not know.
+        rows = rows.apply(tf.data.experimental.assert_cardinality(num_steps))
     batches = rows.map(
         make_batch,
         num_parallel_calls=1,
