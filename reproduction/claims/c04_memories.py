@@ -13,7 +13,7 @@ from reproduction.claims import Evidence, Networks, Rows
 from reproduction.claims.networks import judge_symptom, list_donuts
 from tfcomp.statistics.limits import AT_MOST_ONE, SHARE
 
-SEEDS = range(300, 310)
+SEEDS = range(300, 320)
 SHARING = "sharing_far_r2_centered"
 RIVALS = {
     "nearest outputs that share neither factor": "rival_far_r2_centered",
