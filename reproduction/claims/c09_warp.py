@@ -21,8 +21,8 @@ PER_CONTRAST = "log_volume_per_contrast_median_deviation"
 NOTE = """
 Log-volumes also fall where activations fade; log-volumes per contrast do not.
 With bump codes {rows[1].number.mean:.2f} of {rows[0].number.mean:.2f} remain
-per contrast, so that most of this deviation is fading. With ramp codes they are
-measured in one published network alone (table below).
+per contrast, and the rest is fading. With ramp codes they are measured in one
+published network alone (table below).
 """
 
 

@@ -18,10 +18,10 @@ HEIGHTS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 NOTE = """
 A peak has a tenth of a bump's height; {rows[1].number.mean:.0%} of the images
 have no peak with bump codes, and {rows[9].number.mean:.0%} with ramp codes. The
-paper names no height, and the answer depends on it: with bump codes the share
-above a twentieth is {rows[5].number.mean:.2f}, above a fiftieth
-{rows[6].number.mean:.2f}. Networks trained on all combinations have not been
-measured by height, nor have ramp codes.
+paper names no height: with bump codes the share above a twentieth is
+{rows[5].number.mean:.2f}, above a fiftieth {rows[6].number.mean:.2f}. Networks
+trained on all combinations have not been measured by height, nor have ramp
+codes.
 """
 
 

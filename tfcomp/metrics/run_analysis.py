@@ -474,6 +474,7 @@ class RunAnalysis(OutputAnalysis):
         """Units of every stage that vary most, [k], and activations, [k, n]."""
 
         def select(values: Array) -> tuple[Array, Array]:
+            """Returns numbers of units [u], and their activations [u, n]."""
             variance = values.var(axis=0)
             units = select_units(values, variance, SHOWN_UNITS)
             activations = values[:, units]
@@ -491,6 +492,7 @@ class RunAnalysis(OutputAnalysis):
         """
 
         def select(values: Array) -> tuple[Array, Array]:
+            """Returns numbers of units [u], and their activations [u, n]."""
             variance = values.var(axis=0)
             most_variable = select_units(values, variance, SHOWN_UNITS)
             distinct = dict.fromkeys(most_variable)

@@ -160,47 +160,60 @@ def plot_curves(
         by,
         over,
     )
+    with fit_width(width):
+        if over == "stage":
+            return _draw_stages(rows, name)
+        return _draw_epochs(rows, name)
+
+
+def _draw_stages(rows: DataFrame, name: str) -> Plot:
+    """Draws one number over the stages of networks, a line for each label."""
     limits = find_limits(name)
     curves = {}
     seeds = []
-    x = "x"
-    if over == "stage":
-        x = over
     for label, group in rows.groupby("label", sort=False):
-        table = group.pivot_table(
-            "value",
-            "seed",
-            over,
-            average_all,
-            dropna=False,
-            sort=False,
-        )
-        if over == "stage":  # a row may have runs of several depths
-            stages = group.groupby("run")["stage"].agg(list)
-            table = table[merge_stages(stages)]
-        panel = ""
-        if over == "epoch":
-            panel = name
-        curves[panel, str(label)] = average(table, limits)
-        seeds.append(list_seeds(table, panel, str(label), x))
+        # Networks of one label may have several depths.
+        stages = group.groupby("run")["stage"].agg(list)
+        table = _pivot_seeds(group, "stage")[merge_stages(stages)]
+        curves["", str(label)] = average(table, limits)
+        seeds.append(list_seeds(table, "", str(label), "stage"))
+    return draw_stage_panels(
+        join_curves(curves, "stage"),
+        ylabel=label_number(name),
+        seeds=pd.concat(seeds),
+    )
 
-    seed_points = pd.concat(seeds)
-    with fit_width(width):
-        if over == "stage":
-            return draw_stage_panels(
-                join_curves(curves, "stage"),
-                ylabel=label_number(name),
-                seeds=seed_points,
-            )
-        log = []
-        if name.endswith(ERRORS):
-            log.append(name)
-        return draw_curve_panels(
-            join_curves(curves),
-            xlabel=over,
-            log=log,
-            seeds=seed_points,
-        )
+
+def _draw_epochs(rows: DataFrame, name: str) -> Plot:
+    """Draws one number over the epochs of trainings, a line for each label."""
+    limits = find_limits(name)
+    curves = {}
+    seeds = []
+    for label, group in rows.groupby("label", sort=False):
+        table = _pivot_seeds(group, "epoch")
+        curves[name, str(label)] = average(table, limits)
+        seeds.append(list_seeds(table, name, str(label), "x"))
+    log = []
+    if name.endswith(ERRORS):
+        log.append(name)
+    return draw_curve_panels(
+        join_curves(curves),
+        xlabel="epoch",
+        log=log,
+        seeds=pd.concat(seeds),
+    )
+
+
+def _pivot_seeds(rows: DataFrame, over: str) -> DataFrame:
+    """Arranges values in a row for each seed, a column for each place."""
+    return rows.pivot_table(
+        "value",
+        "seed",
+        over,
+        average_all,
+        dropna=False,
+        sort=False,
+    )
 
 
 def average(table: DataFrame, limits: Limits) -> DataFrame:
