@@ -260,7 +260,7 @@ def test_heads_that_are_there_twice(head, tmp_path):
 def test_levels_that_are_there_twice():
     levels = [["a", "b", "a"], None]
     classes = np.c_[ROWS % 3, ROWS % 4]
-    with pytest.raises(TableError, match="a twice"):
+    with pytest.raises(TableError, match="must differ"):
         read_frame(classes, levels=levels)
 
 

@@ -132,7 +132,7 @@ class FactorTable:
         others = {}
         for name, given in columns.items():
             if name not in self.space.names:
-                others[name] = given.count_levels()
+                others[name] = len({str(cell) for cell in given.numbers})
         self.nuisance: list[str] = []
         for name, size in others.items():
             if 1 < size < len(self.rows):
@@ -165,26 +165,23 @@ class FactorTable:
 
     def _make_space(self, selected: Mapping[str, Description]) -> None:
         """Makes the factors that vary, and sorts the images."""
-        columns = []
+        varied = []
         for given in selected.values():
-            columns.append(make_factor(given, self._given["bins"]))
-        varied = [column for column in columns if np.ptp(column.index) > 0]
+            column = make_factor(given, self._given["bins"])
+            if np.ptp(column.values) > 0:
+                varied.append(column)
         if not varied:
-            first = [int(column.index[0]) for column in columns]
-            raise TableError("classes", "must vary", first)
+            raise TableError("classes", "must vary", "one value of each")
 
         self._origins = {}
-        factors = []
-        columns_of_values = []
         for column in varied:
-            factors.append(column.factor)
-            columns_of_values.append(column.values)
             if column.origin:
                 self._origins[column.factor.name] = column.origin
-        self.space = FactorSpace(tuple(factors))
+        factors = tuple(column.factor for column in varied)
+        self.space = FactorSpace(factors)
         self.is_continuous = any(factor.continuous for factor in factors)
 
-        values = np.stack(columns_of_values, axis=1)
+        values = np.stack([column.values for column in varied], axis=1)
         values = values.astype(np.float32)
         self.rows = number_rows(values)
         self._check_shared(varied)
@@ -204,8 +201,8 @@ class FactorTable:
         if len(varied) == 1 or len(self.rows) <= FEW_ROWS:
             return
         for column in varied:
-            count = len(column.index)
-            num_levels = len(np.unique(column.index))
+            count = len(column.values)
+            num_levels = len(np.unique(column.values))
             if num_levels == count and not column.factor.continuous:
                 name = column.factor.name
                 rule = "must be the same in some rows to be a factor"

@@ -161,9 +161,9 @@ def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
     if types.is_datetime64_any_dtype(cells):
         first = cells.min()
         seconds = (cells - first).dt.total_seconds()
-        return _number_values(seconds.to_numpy(), f"s since {first}")
+        return number_close(seconds.to_numpy(), f"s since {first}")
     if types.is_numeric_dtype(cells) and not types.is_complex_dtype(cells):
-        return _number_values(cells.to_numpy(float))
+        return number_close(cells.to_numpy(float))
 
     if kind != "categorical":
         _check_mixture(cells)
@@ -241,11 +241,15 @@ def _refuse(
     raise TableError(f"the column {cells.name}", rule, f"{got} ({hint})")
 
 
-def _number_values(cells: Array, unit: str = "") -> Levels:
-    """Numbers levels that are equal but for rounding."""
+def number_close(cells: Array, unit: str = "") -> Levels:
+    """Numbers levels that are equal but for rounding.
+
+    Args:
+        cells: Numbers, [n].
+        unit: Their unit.
+    """
     rounded = np.round(cells.astype(float), DIGITS)
     values, index = np.unique(rounded, return_inverse=True)
-    index = index.reshape(-1)
 
     of_value = CLOSE * np.abs(values[1:])
     of_range = CLOSE_IN_RANGE * np.ptp(values)
@@ -253,10 +257,10 @@ def _number_values(cells: Array, unit: str = "") -> Levels:
     is_next = np.diff(values) > tolerance
 
     classes = np.cumsum([0, *is_next])
-    _, first = np.unique(classes, return_index=True)
+    is_first = np.array([True, *is_next])
     return Levels(
         index=classes[index],
-        values=values[first],
+        values=values[is_first],
         unit=unit,
     )
 

@@ -2,8 +2,7 @@
 
 import dataclasses
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +14,16 @@ from tfcomp.datasets.factors import Factor
 from tfcomp.datasets.table_columns import (
     TableError,
     number_cells,
+    number_close,
     split_head,
 )
 
 KINDS = ("ordered", "periodic", "categorical", "continuous")
 SPARSE = 1000  # classes above must be present, at least half of them
-MAX_SIZE = 10**5  # classes of a factor
 MAX_TEXT = 100  # characters of a name
+MAX_SHOWN = 10  # values in an error
 FACTOR_NAME = r"""[^\s,:/&|'"]+"""
 EVEN = 1e-4  # of the least step: values that differ less are evenly spaced
-ROUNDING = 1e-7  # of the range: closer values differ by rounding alone
 
 
 @dataclass
@@ -51,26 +50,18 @@ class Description:
     size: int
     numbers: Any
 
-    def count_levels(self) -> int:
-        """Counts the distinct values, whatever they are."""
-        texts = np.asarray(self.numbers).astype(str)
-        return len(np.unique(texts))
-
 
 @dataclass(frozen=True, eq=False)
 class FactorColumn:
-    """A factor, and what it is in each image.
+    """A factor, and its value in each image.
 
     Attributes:
         factor: The factor.
-        index: Its level in each image, int [n]; of a continuous factor the
-            nearest one.
-        values: Its value in each image, [n].
+        values: Its values, [n].
         origin: What was subtracted from the values that a user gave.
     """
 
     factor: Factor
-    index: Array
     values: Array
     origin: float = 0.0
 
@@ -115,9 +106,6 @@ def describe_columns(
     Raises:
         TableError: For a list of another length, and texts that are no names.
     """
-    cells = classes
-    if not isinstance(classes, Array):
-        cells = classes.iloc
     count = classes.shape[1]
     values = options["values"]
     is_by_image = getattr(values, "shape", None) == classes.shape
@@ -126,26 +114,33 @@ def describe_columns(
     if options["names"] is None:
         names = [f"factor_{number}" for number in range(count)]
         options = options | {"names": names}
-
-    ignored = {split_head(name)[0] for name in ignore}
     lists = {}
     for field in ("names", "kinds", "levels", "values", "units", "sizes"):
         lists[field] = _read_list(field, options[field], count)
-    descriptions: dict[str, Description] = {}
+
+    cells = classes
+    if not isinstance(classes, Array):
+        cells = classes.iloc
+    ignored = {split_head(name)[0] for name in ignore}
     left_out = set()
+    descriptions: dict[str, Description] = {}
     for column in range(count):
-        given = {field: entries[column] for field, entries in lists.items()}
-        name, kind = split_head(given["names"])
+        name, kind = split_head(lists["names"][column])
         if name in ignored:
             left_out.add(name)
             continue
 
         _check_name(name, descriptions)
-        descriptions[name] = _describe_column(
-            name,
-            kind,
-            given,
+        unit = str(lists["units"][column] or "")
+        _read_texts("names and units", [name, unit])
+        descriptions[name] = Description(
+            name=name,
+            kind=str(lists["kinds"][column] or kind),
+            levels=_read_levels(name, lists["levels"][column]),
+            values=_read_numbers(lists["values"][column]),
             is_by_image=is_by_image,
+            unit=unit,
+            size=int(lists["sizes"][column] or 0),
             numbers=cells[:, column],
         )
 
@@ -156,33 +151,6 @@ def describe_columns(
     return descriptions
 
 
-def _describe_column(
-    name: str,
-    kind: str,
-    options: Mapping[str, Any],
-    **cells: Any,
-) -> Description:
-    """Reads the options of a column.
-
-    Args:
-        name: The name of the factor.
-        kind: Its kind, if the options have none.
-        options: The options.
-        **cells: The content of the column.
-    """
-    unit = str(options["units"] or "")
-    _read_texts("names and units", [name, unit])
-    return Description(
-        name=name,
-        kind=str(options["kinds"] or kind),
-        levels=_read_levels(name, options["levels"]),
-        values=_read_numbers(f"values of {name}", options["values"]),
-        unit=unit,
-        size=_read_size(f"sizes of {name}", options["sizes"]),
-        **cells,
-    )
-
-
 def _check_name(name: str, others: Collection[str]) -> None:
     """Refuses a name that regions cannot hold, or that is taken."""
     if name in others:
@@ -191,17 +159,6 @@ def _check_name(name: str, others: Collection[str]) -> None:
     if re.fullmatch(FACTOR_NAME, name) is None:
         rule = "must be words without , : / & | and quotes"
         raise TableError("names", rule, ascii(name))
-
-
-def _read_levels(name: str, given: Any) -> tuple[str, ...]:
-    """Reads the names of classes, which must differ."""
-    field = f"levels of {name}"
-    levels = _read_texts(field, given)
-    counts = Counter(levels)
-    for level, count in counts.items():
-        if count > 1:
-            raise TableError(field, "must differ", f"{level} twice")
-    return levels
 
 
 def _read_list(field: str, given: Any, count: int) -> list[Any]:
@@ -221,10 +178,19 @@ def _check_list(field: str, given: Any) -> None:
         raise TableError(field, "must be a list", repr(given))
 
 
-def _read_texts(field: str, given: Any) -> tuple[str, ...]:
-    """Reads short texts without characters that a terminal interprets."""
+def _read_levels(name: str, given: Any) -> tuple[str, ...]:
+    """Reads the names of classes, which must differ."""
     if given is None:
         return ()
+    field = f"levels of {name}"
+    levels = _read_texts(field, given)
+    if len({*levels}) < len(levels):
+        raise TableError(field, "must differ", ", ".join(levels))
+    return levels
+
+
+def _read_texts(field: str, given: Any) -> tuple[str, ...]:
+    """Reads short texts without characters that a terminal interprets."""
     _check_list(field, given)
     texts = tuple(str(text) for text in given)
     for text in texts:
@@ -234,24 +200,10 @@ def _read_texts(field: str, given: Any) -> tuple[str, ...]:
     return texts
 
 
-def _read_size(field: str, size: Any) -> int:
-    if size is None:
-        return 0
-    is_number = isinstance(size, int | float | np.number)
-    if not is_number or not 1 <= size <= MAX_SIZE or size % 1:
-        rule = f"must be an integer from 1 to {MAX_SIZE:,}"
-        raise TableError(field, rule, size)
-    return int(size)
-
-
-def _read_numbers(field: str, given: Any) -> Array | None:
+def _read_numbers(given: Any) -> Array | None:
     if given is None:
         return None
-    _check_list(field, given)
-    numbers = np.asarray(given)
-    if numbers.dtype.kind not in "buif" or numbers.ndim != 1:
-        raise TableError(field, "must be a list of numbers", numbers.dtype)
-    return numbers.astype(float)
+    return np.atleast_1d(np.asarray(given, float))
 
 
 def make_factor(description: Description, bins: int) -> FactorColumn:
@@ -264,12 +216,18 @@ def make_factor(description: Description, bins: int) -> FactorColumn:
     Raises:
         TableError: If classes or the description break a rule.
     """
-    kind, _, size = description.kind.partition(":")
+    kind, _, number = description.kind.partition(":")
     if not isinstance(description.numbers, Array):
         description = _number_cells(description, kind)
+    if not kind:
+        has_names = description.levels and description.values is None
+        kind = "categorical" if has_names else "ordered"
+    if kind not in KINDS:
+        rule = f"of {description.name} must be one of {KINDS}"
+        raise TableError("kinds", rule, kind)
     if kind == "continuous":
-        return _make_continuous(description, size or str(bins))
-    return _make_discrete(description)
+        return _make_continuous(description, number or str(bins))
+    return _make_discrete(description, kind, number)
 
 
 def _number_cells(description: Description, kind: str) -> Description:
@@ -281,84 +239,83 @@ def _number_cells(description: Description, kind: str) -> Description:
         description,
         numbers=levels.index,
         values=levels.values,
-        levels=description.levels or names,
+        levels=names,
         unit=description.unit or levels.unit,
     )
 
 
 def _make_continuous(description: Description, size: str) -> FactorColumn:
     """Makes a factor with evenly spaced bins, whose number is a text."""
+    name = description.name
     if description.levels:  # classes in the order of the file
-        rule = (
-            f"of {description.name} must be numbers where kinds has continuous"
-        )
+        rule = f"of {name} must be numbers where kinds has continuous"
         listed = ", ".join(description.levels)
         raise TableError("values", rule, listed[:MAX_TEXT])
 
-    values = _read_points(description)
+    values = np.asarray(description.numbers, float)
+    if description.values is not None:
+        values = description.values
+        if not description.is_by_image:
+            index = _read_classes(description)
+            values = _list_values(description, index, period=0)[index]
     origin = _find_origin(values, EVEN * np.ptp(values))
     values = values - origin
     low = values.min()
     high = values.max()
     if not np.isfinite(values).all() or low == high:
-        rule = f"of {description.name} must be finite and differ"
+        rule = f"of {name} must be finite and differ"
         raise TableError("values", rule, f"{low} to {high}")
     if not size.isdecimal() or not 2 <= int(size) <= SPARSE:
-        rule = f"of {description.name} must be 2 to {SPARSE}"
-        raise TableError("bins", rule, size)
+        raise TableError("bins", f"of {name} must be 2 to {SPARSE}", size)
 
     factor = Factor(
-        description.name,
+        name,
         size=int(size),
         low=float(np.float32(low)),
         high=float(np.float32(high)),
         unit=description.unit,
         continuous=True,
     )
-    index = factor.to_index(values)
-    return FactorColumn(
-        factor,
-        index,
-        values,
-        origin=origin,
-    )
+    return FactorColumn(factor, values, origin)
 
 
-def _read_points(description: Description) -> Array:
-    """Reads the value of each image, [n]."""
-    if description.values is None:
-        return np.asarray(description.numbers, float)
-    if description.is_by_image:
-        return description.values
-    index = _read_classes(description.numbers, description.name)
-    values = _read_values(description.values, index, description)
-    return values[index]
+def _make_discrete(
+    description: Description,
+    kind: str,
+    number: str,
+) -> FactorColumn:
+    """Makes an ordered, periodic or categorical factor.
 
-
-def _make_discrete(description: Description) -> FactorColumn:
-    """Makes a factor of classes: an ordered, periodic or categorical one."""
-    kind, period = _read_kind(description)
-    index = _read_classes(description.numbers, description.name)
-    values = _list_values(index, description, period)
+    Args:
+        description: The column.
+        kind: The kind of the factor.
+        number: The text of its period; empty if it is not given.
+    """
+    name = description.name
+    period = 0.0
+    if kind == "periodic" and number:
+        period = _read_period(name, number)
+    index = _read_classes(description)
+    values = _list_values(description, index, period)
     steps = np.diff(values)
     origin = _find_origin(values, steps.min(initial=np.inf))
     values = values - origin
-    _check_rising(description.name, values)
+    _check_rising(name, values)
     low = float(values[0])
     if len(values) == 1:  # `FactorTable` leaves it out
-        factor = Factor(description.name, 1, low, high=low + 1)
-        return FactorColumn(factor, index, values[index])
+        factor = Factor(name, 1, low, high=low + 1)
+        return FactorColumn(factor, values[index])
 
     is_periodic = kind == "periodic"
     high = float(values[-1])
     if is_periodic:
-        high = _find_end(description.name, values, period)
+        high = _find_end(name, values, period)
     even = np.linspace(low, high, len(values), endpoint=not is_periodic)
     levels: tuple[float, ...] = ()
     if not _is_even(values, even):
         levels = tuple(values.tolist())
     factor = Factor(
-        description.name,
+        name,
         size=len(values),
         low=low,
         high=high,
@@ -368,12 +325,7 @@ def _make_discrete(description: Description) -> FactorColumn:
         levels=levels,
         names=description.levels,
     )
-    return FactorColumn(
-        factor,
-        index,
-        values=factor.values()[index],
-        origin=origin,
-    )
+    return FactorColumn(factor, factor.values()[index], origin)
 
 
 def _find_origin(values: Array, precision: float) -> float:
@@ -396,43 +348,33 @@ def _find_origin(values: Array, precision: float) -> float:
     return 0.0
 
 
-def _read_kind(description: Description) -> tuple[str, float]:
-    """Reads the kind of a factor, and its period, 0 if none is given."""
-    default = "ordered"
-    if description.levels and description.values is None:
-        default = "categorical"
-    kind = description.kind or default
-    kind, _, text = kind.partition(":")
-    if kind not in KINDS:
-        rule = f"of {description.name} must be one of {KINDS}"
-        raise TableError("kinds", rule, kind)
-
-    period = _read_period(description.name, text)
-    if kind != "periodic":
-        return kind, 0.0
-    return kind, period
-
-
 def _list_values(
-    index: Array, description: Description, period: float
+    description: Description,
+    index: Array,
+    period: float,
 ) -> Array:
     """Lists the values of the classes of a factor, [size].
 
     Args:
-        index: The class of each image, [n].
         description: The factor's column and its settings.
+        index: The class of each image, [n].
         period: The period, which is divided among the classes; 0 if it is
             unknown or there is none.
     """
-    if description.values is None:
-        num_present = int(index.max()) + 1
-        size = max(num_present, len(description.levels), description.size)
-        step = 1.0
-        if period:
-            step = period / size
+    name = description.name
+    values = description.values
+    size = max(int(index.max()) + 1, len(description.levels))
+    if values is None:
+        size = max(size, description.size)
+        step = period / size if period else 1.0
         values = np.arange(size) * step
+    elif description.is_by_image:
+        values = _find_values(name, values, index)
     else:
-        values = _read_values(description.values, index, description)
+        values = values[~np.isnan(values)]  # lists are padded
+    if len(values) < size:
+        rule = f"of {name} must be given for all {size} classes"
+        raise TableError("values", rule, len(values))
 
     sizes = {
         "levels": len(description.levels),
@@ -440,9 +382,21 @@ def _list_values(
     }
     for field, size in sizes.items():
         if size not in (0, len(values)):
-            rule = f"of {description.name} must fit its {len(values)} classes"
+            rule = f"of {name} must fit its {len(values)} classes"
             raise TableError(field, rule, size)
     return values
+
+
+def _find_values(name: str, values: Array, index: Array) -> Array:
+    """Finds the value of each class in the values of images, [n]."""
+    is_equal = number_close(values).index == index
+    if not is_equal.all():
+        row = int(is_equal.argmin())
+        rule = f"of {name} must be one for each class, and rise with them"
+        got = f"{values[row]} for class {index[row]} (image {row})"
+        raise TableError("values", rule, got)
+    _, first = np.unique(index, return_index=True)
+    return values[first]
 
 
 def _find_end(name: str, values: Array, period: float) -> float:
@@ -480,8 +434,10 @@ def _is_even(values: Array, even: Array) -> bool:
     )
 
 
-def _read_classes(numbers: Array, name: str) -> Array:
-    """Reads a column of classes as integers from 0."""
+def _read_classes(description: Description) -> Array:
+    """Reads a column of classes as integers from 0, [n]."""
+    name = description.name
+    numbers = description.numbers
     is_class = (numbers >= 0) & (numbers % 1 == 0)  # NaN and infinity are none
     if not is_class.all():
         row = int(is_class.argmin())
@@ -496,66 +452,17 @@ def _read_classes(numbers: Array, name: str) -> Array:
     return numbers.astype(np.int64)
 
 
-def _read_values(
-    values: Array, index: Array, description: Description
-) -> Array:
-    """Reads the value of each class, [size].
-
-    Args:
-        values: Values by class, padded with NaN, or by image.
-        index: The class of each image, [n].
-        description: The factor's column and its settings.
-    """
-    if description.is_by_image:
-        values = _find_values(values, index, description.name)
-    else:
-        values = values[~np.isnan(values)]
-    num_present = int(index.max()) + 1
-    size = max(num_present, len(description.levels))
-    if len(values) < size:
-        rule = f"of {description.name} must be given for all {size} classes"
-        raise TableError("values", rule, len(values))
-    return values
-
-
-def _find_values(values: Array, index: Array, name: str) -> Array:
-    """Finds the value of each class in the values of images, [n]."""
-    _, first, places = np.unique(
-        index,
-        return_index=True,
-        return_inverse=True,
-    )
-    by_class = values[first]
-    expected = by_class[places]
-    span = np.ptp(np.nan_to_num(values))
-    is_equal = np.abs(values - expected) <= ROUNDING * span  # NaN differs
-    if not is_equal.all():
-        row = int(is_equal.argmin())
-        rule = f"of {name} must be one for class {index[row]}"
-        got = f"{expected[row]} and {values[row]} (image {row})"
-        raise TableError("values", rule, got)
-    return by_class
-
-
 def _check_rising(name: str, values: Array) -> None:
     """Refuses values that do not rise in float32, in which models get them."""
-    stored = values.astype(np.float32)
-    steps = np.diff(stored, append=np.inf)
-    is_finite = np.isfinite(values)
-    is_right = (steps > 0) & is_finite
-    if is_right.all():
-        return
-
-    place = int(is_right.argmin())
-    pair = values[place : place + 2]
-    rule = f"of {name} must be finite and rise with its classes"
-    raise TableError("values", rule, pair.tolist())
+    steps = np.diff(values.astype(np.float32))
+    is_rising = (steps > 0).all()
+    if not is_rising or not np.isfinite(values).all():
+        rule = f"of {name} must be finite and rise with its classes"
+        raise TableError("values", rule, values[:MAX_SHOWN].tolist())
 
 
 def _read_period(name: str, text: str) -> float:
-    """Reads the number behind `periodic:`, 0 if there is none."""
-    if not text:
-        return 0.0
+    """Reads the number behind `periodic:`."""
     try:
         period = float(text)
     except ValueError:
