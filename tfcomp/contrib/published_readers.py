@@ -8,7 +8,7 @@ import io
 import math
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,11 @@ from tfcomp.datasets.published import (
     describe_published,
     register_published,
 )
-from tfcomp.datasets.table_columns import TableError, allocate, release_memory
+from tfcomp.datasets.table_columns import TableError, allocate
 from tfcomp.datasets.table_readers import (
     FOLDER_READERS,
     LAYOUTS,
     READERS,
-    Arrays,
 )
 
 CAR_BYTES = 2**28  # of a car; a car of Cars3D takes 5 MB
@@ -227,12 +226,11 @@ def _number_instances(classes: Array, columns: dict[str, Any]) -> None:
 
 
 @LAYOUTS.register("MPI3D")
-def read_mpi3d(arrays: Arrays) -> FactorTable | None:
+def read_mpi3d(arrays: Mapping[str, Array]) -> FactorTable | None:
     """Recognizes MPI3D by the number of its images, one per combination."""
-    has_images = "images" in arrays.names
-    if not has_images or "labels" in arrays.names:
+    if "images" not in arrays or "labels" in arrays:
         return None
-    images = arrays.read("images", None)
+    images = arrays["images"]
     if not images.ndim:
         return None
 
@@ -364,7 +362,6 @@ def _read_images(builder: Any, count: int) -> Array:
         batch_images = batch["image"]
         end = start + len(batch_images)
         images[start:end] = batch_images
-        release_memory(images)
         start = end
     return images
 

@@ -8,7 +8,6 @@ Pillow decodes.
 
 import io
 import math
-import mmap
 import os
 import shutil
 import tempfile
@@ -34,7 +33,6 @@ CLOSE = 1e-6
 CLOSE_IN_RANGE = 1e-4
 # Bytes of images above which they are mapped to a file.
 MAX_IN_MEMORY = 2**29
-PART = 1024  # images that are read at a time
 # Pillow also opens formats that start other programs (EPS).
 PICTURE_FORMATS = (
     "PNG",
@@ -93,45 +91,27 @@ def make_frame(columns: Any) -> "pd.DataFrame":
         columns: A data frame, or a mapping of arrays.
 
     Raises:
-        TableError: For columns of several dimensions or lengths.
+        ValueError: For columns of several dimensions or lengths.
     """
     import pandas as pd
 
     if isinstance(columns, pd.DataFrame):
-        return _take_index(columns)
+        index = columns.index
+        names = [name for name in index.names if name is not None]
+        is_label = index.is_unique and index.nlevels == 1
+        if not names or (is_label and len(columns.columns)):
+            return columns
+        return columns.reset_index(level=names)
 
-    first = ""
     arrays: dict[str, Array] = {}
     for name, column in dict(columns).items():
         array = np.asarray(column)
-        if array.ndim != 1:
-            rule = "must have one value for each row"
-            raise TableError(f"the column {name}", rule, list(array.shape))
-        if arrays and len(array) != len(arrays[first]):
-            rule = f"must have {len(arrays[first]):,} rows, as {first} has"
-            raise TableError(f"the column {name}", rule, f"{len(array):,}")
         if array.dtype.kind == "S":
             array = np.char.decode(array, "utf-8", "replace")
-        if not arrays:
-            first = name
         # Pandas takes no numbers in the byte order of another machine.
         native = array.dtype.newbyteorder("=")
         arrays[name] = array.astype(native)
     return pd.DataFrame(arrays)
-
-
-def _take_index(frame: "pd.DataFrame") -> "pd.DataFrame":
-    import pandas as pd
-
-    index = frame.index
-    names = [name for name in index.names if name is not None]
-    names_rows = index.is_unique and index.nlevels == 1 and len(frame.columns)
-    if not names or names_rows:
-        return frame
-
-    levels = index.to_frame(index=False)[names]
-    columns = frame.reset_index(drop=True)
-    return pd.concat([levels, columns], axis=1)
 
 
 def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
@@ -253,7 +233,7 @@ def number_close(cells: Array, unit: str = "") -> Levels:
 
     of_value = CLOSE * np.abs(values[1:])
     of_range = CLOSE_IN_RANGE * np.ptp(values)
-    tolerance = np.minimum(of_value, of_range)
+    tolerance = np.fmin(of_value, of_range)  # NaN has no range
     is_next = np.diff(values) > tolerance
 
     classes = np.cumsum([0, *is_next])
@@ -332,8 +312,6 @@ def _decode_all(pictures: Pictures, size: int) -> Array:
         image = scale_image(pictures.read(number), size)
         _check_equal(image, first, pictures.names[number])
         images[number] = image
-        if number % PART == 0:
-            release_memory(images)
     return images
 
 
@@ -435,30 +413,6 @@ def allocate(shape: Sequence[int], dtype: Any) -> Array:
     return np.empty(shape, dtype)
 
 
-def copy_parts(read: Callable[[slice], Array], like: Any) -> Array:
-    """Copies images that are too large to be read at once.
-
-    Args:
-        read: Returns the images of some rows.
-        like: Has their shape [n, ...] and type.
-    """
-    images = allocate(like.shape, like.dtype)
-    for start in range(0, len(images), PART):
-        rows = slice(start, start + PART)
-        images[rows] = read(rows)
-        release_memory(images)
-    return images
-
-
-def release_memory(images: Array) -> None:
-    """Lets pages of mapped images leave the memory; their file has them."""
-    # A copy on write would lose what was written.
-    is_shared = isinstance(images, np.memmap) and images.mode != "c"
-    can_release = hasattr(mmap, "MADV_DONTNEED")  # not on Windows
-    if is_shared and can_release and isinstance(images.base, mmap.mmap):
-        images.base.madvise(mmap.MADV_DONTNEED)
-
-
 def describe_storage(images: Array) -> str:
     """Says where many images are; empty for few."""
     if images.nbytes <= MAX_IN_MEMORY:
@@ -469,19 +423,17 @@ def describe_storage(images: Array) -> str:
     return f"{size} are held in memory"
 
 
-def check_bytes(name: str, size: int, most: int | None = None) -> None:
-    """Refuses arrays above a size.
+def check_bytes(name: str, size: int) -> None:
+    """Refuses arrays that are larger than the memory.
 
     Args:
         name: The name of the array, for the error.
         size: Its size in bytes.
-        most: The largest size; by default the size of the memory.
 
     Raises:
         TableError: If the array is larger.
     """
-    if most is None:
-        most = count_memory()
+    most = count_memory()
     if size > most:
         rule = f"must take at most {most >> 20:,} MB"
         raise TableError(name, rule, f"{size >> 20:,} MB")

@@ -9,15 +9,15 @@ register more formats:
     def read(path: Path) -> FactorTable: ...
 
     @LAYOUTS.register("MPI3D")        the arrays of an `.npz` or HDF5 file
-    def read(arrays: Arrays) -> FactorTable | None: ...
+    def read(arrays: Mapping[str, Array]) -> FactorTable | None: ...
 
-A layout is None for arrays of another one. A reader may also return a
-`TableFile`, whose columns are checked when it is known which are factors.
+An array is read when it is taken from its mapping. A layout is None for arrays
+of another one. A reader may also return a `TableFile`, whose columns are
+checked when it is known which are factors.
 """
 
 import json
-import zipfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,12 +37,10 @@ from tfcomp.config.plugins import Registry
 from tfcomp.datasets.factor_table import FactorTable, check_images
 from tfcomp.datasets.published import describe_published
 from tfcomp.datasets.table_columns import (
-    MAX_IN_MEMORY,
     UNTYPED,
     Pictures,
     TableError,
-    check_bytes,
-    copy_parts,
+    allocate,
     decode_picture,
     load_images,
     open_files,
@@ -57,7 +55,6 @@ LAYOUTS = Registry("data")
 
 TEXTS = ("names", "kinds", "levels", "units")
 OPTIONS = ("values", "sizes", *TEXTS)
-MAX_BYTES = 2**28  # of an array that is not the images; dSprites has 35 MB
 
 
 @dataclass(frozen=True)
@@ -108,41 +105,12 @@ class TableFile:
         return table
 
 
-@dataclass(frozen=True)
-class Arrays:
-    """The arrays of a file, which are read one by one.
-
-    Attributes:
-        names: Their names; in a group of HDF5, `group/name`.
-        read: `read(name)` returns an array, `read(name, None)` also one that is
-            as large as images are.
-    """
-
-    names: Collection[str]
-    read: Callable[..., Array]
-
-
 @READERS.register(".npz")
 def read_npz(path: str | Path) -> TableFile | FactorTable:
     """Returns the content of an `.npz` file."""
-    return _make_table(_open_npz(path))
-
-
-def _open_npz(path: str | Path) -> Arrays:
-    """Returns the members of an `.npz` file."""
-    sizes = {}
-    with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
-            name = member.filename.removesuffix(".npy")
-            sizes[name] = member.file_size
-
-    def read(name: str, most: int | None = MAX_BYTES) -> Array:
-        """Reads a member, of at most `most` bytes."""
-        check_bytes(name, sizes[name], most)
-        with np.load(path) as arrays:
-            return arrays[name]
-
-    return Arrays(list(sizes), read)
+    # NumPy leaves a damaged file open that it opened itself.
+    with open(path, "rb") as file, np.load(file) as arrays:
+        return _make_table(arrays)
 
 
 def read_embeddings(path: str) -> tuple[TableFile, dict[str, Array]]:
@@ -151,24 +119,25 @@ def read_embeddings(path: str) -> tuple[TableFile, dict[str, Array]]:
     It has `classes`, or a column [n] for each factor. `images` are optional,
     and every other array [n, ...] is a layer.
     """
-    members = _open_npz(path)
+    with open(path, "rb") as file, np.load(file) as members:
+        arrays = dict(members)
+    options: dict[str, Any] = {}
     # Without classes, the name of an option may be the name of a factor.
-    options = OPTIONS if "classes" in members.names else ()
-    arrays = {}
-    for name in members.names:
-        if name not in options:
-            arrays[name] = members.read(name, None)
+    if "classes" in arrays:
+        options = _read_options(arrays)
     images = arrays.pop("images", None)
     classes = arrays.pop("classes", None)
     columns = {}
     layers = {}
     for name, array in arrays.items():
+        if name in options:
+            continue
         if array.ndim == 1:
             columns[name] = array
         else:
             layers[name] = array
     if classes is not None:
-        return TableFile(images, classes, _read_options(members)), layers
+        return TableFile(images, classes, options), layers
     if not columns:
         rule = "must be given, as classes [n, F] or columns [n]"
         raise TableError("factors", rule, "none")
@@ -181,26 +150,40 @@ def read_h5(path: str | Path) -> TableFile | FactorTable:
     """Returns the content of an HDF5 file."""
     import h5py
 
-    def read(name: str, most: int | None = MAX_BYTES) -> Array:
-        """Reads numbers or texts, of at most `most` bytes."""
-        member = members[name]
-        is_number = member.dtype.kind in "buif"
-        if most is None and is_number and member.nbytes > MAX_IN_MEMORY:
-            return copy_parts(member.__getitem__, member)
-        check_bytes(name, member.nbytes, most)
-        if h5py.check_string_dtype(member.dtype):
-            return np.asarray(member.asstr()[()], object)
-        if member.dtype.kind not in "buif":
-            raise TableError(name, "must be numbers or text", member.dtype)
-        return member[()]
-
     # Some file systems of clusters have no locks, and data are only read.
     with h5py.File(path, "r", locking=False) as file:
         members = _list_arrays(file)
         if isinstance(file.get("latents"), h5py.Group):
             for name, array in _list_arrays(file["latents"]).items():
                 members[f"latents/{name}"] = array
-        return _make_table(Arrays(members, read))
+        return _make_table(_Members(members))
+
+
+class _Members(Mapping[str, Array]):
+    """The arrays of an HDF5 file, each read when it is asked for."""
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        self._members = members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __getitem__(self, name: str) -> Array:
+        """Reads numbers or texts."""
+        import h5py
+
+        member = self._members[name]
+        if h5py.check_string_dtype(member.dtype):
+            return np.asarray(member.asstr()[()], object)
+        if member.dtype.kind not in "buif":
+            raise TableError(name, "must be numbers or text", member.dtype)
+        array = allocate(member.shape, member.dtype)
+        if member.size:
+            member.read_direct(array)
+        return array
 
 
 def _list_arrays(group: Any) -> dict[str, Any]:
@@ -221,16 +204,15 @@ def _list_arrays(group: Any) -> dict[str, Any]:
         if is_elsewhere or member.external or member.is_virtual:
             raise TableError(name, "must lie in the file itself", "a link")
         arrays[name] = member
-
     return arrays
 
 
-def _make_table(arrays: Arrays) -> TableFile | FactorTable:
+def _make_table(arrays: Mapping[str, Array]) -> TableFile | FactorTable:
     """Returns the table of arrays in our layout or a registered one."""
-    if {"images", "classes"} <= {*arrays.names}:
+    if {"images", "classes"} <= arrays.keys():
         options = _read_options(arrays)
-        images = arrays.read("images", None)
-        return TableFile(images, arrays.read("classes"), options)
+        images = arrays["images"]
+        return TableFile(images, arrays["classes"], options)
 
     for name in LAYOUTS.names():
         read_layout = LAYOUTS.get(name).load()
@@ -238,7 +220,7 @@ def _make_table(arrays: Arrays) -> TableFile | FactorTable:
         if table is not None:
             return table
 
-    if "images" in arrays.names:
+    if "images" in arrays:
         table = _read_columns(arrays)
         if table is not None:
             return table
@@ -246,11 +228,11 @@ def _make_table(arrays: Arrays) -> TableFile | FactorTable:
         "must have images, and classes or an array [n] for each factor "
         "(docs/data.md has all layouts)"
     )
-    members = ", ".join(sorted(arrays.names))
+    members = ", ".join(sorted(arrays))
     raise TableError("members", rule, members or "none")
 
 
-def _read_columns(arrays: Arrays) -> TableFile | None:
+def _read_columns(arrays: Mapping[str, Array]) -> TableFile | None:
     """Reads factors without classes: `values` [n, F], or arrays [n] by name."""
     import pandas as pd
 
@@ -260,57 +242,57 @@ def _read_columns(arrays: Arrays) -> TableFile | None:
         names = [f"factor_{number}" for number in range(values.shape[1])]
         options.setdefault("names", names)
         frame = pd.DataFrame(values)
-        return TableFile(arrays.read("images", None), frame, options)
+        return TableFile(arrays["images"], frame, options)
 
     columns = {}
-    for name in arrays.names:
+    for name in arrays:
         if name in ("images", *OPTIONS):
             continue
-        array = arrays.read(name)
+        array = arrays[name]
         if array.ndim == 1:
             columns[name] = array
     if not columns:
         return None
-    return TableFile(arrays.read("images", None), columns, options)
+    return TableFile(arrays["images"], columns, options)
 
 
 @LAYOUTS.register("dSprites")
-def read_dsprites(arrays: Arrays) -> FactorTable | None:
+def read_dsprites(arrays: Mapping[str, Array]) -> FactorTable | None:
     """Recognizes dSprites, as `.npz` or HDF5, by the names of its members."""
     for latents in ("latents_", "latents/"):
-        if {"imgs", f"{latents}classes"} <= {*arrays.names}:
+        if {"imgs", f"{latents}classes"} <= arrays.keys():
             columns = describe_published("dSprites")
-            if f"{latents}values" in arrays.names:
-                columns["values"] = arrays.read(f"{latents}values")
-            images = arrays.read("imgs", None)
-            classes = arrays.read(f"{latents}classes")
+            if f"{latents}values" in arrays:
+                columns["values"] = arrays[f"{latents}values"]
+            images = arrays["imgs"]
+            classes = arrays[f"{latents}classes"]
             return FactorTable(images, classes, **columns)
     return None
 
 
 @LAYOUTS.register("3DShapes")
-def read_3dshapes(arrays: Arrays) -> FactorTable | None:
+def read_3dshapes(arrays: Mapping[str, Array]) -> FactorTable | None:
     """Recognizes 3DShapes, whose labels are the values of six factors."""
-    if not {"images", "labels"} <= {*arrays.names}:
+    if not {"images", "labels"} <= arrays.keys():
         return None
-    labels = arrays.read("labels")
+    labels = arrays["labels"]
     options = describe_published("3DShapes")
     names = options.pop("names")
     if labels.ndim != 2 or labels.shape[1] != len(names):
         raise TableError("labels", "must be [n, 6]", list(labels.shape))
 
     columns = dict(zip(names, labels.T, strict=True))
-    images = arrays.read("images", None)
+    images = arrays["images"]
     return FactorTable(images, columns, **options)
 
 
-def _read_options(arrays: Arrays) -> dict[str, Any]:
+def _read_options(arrays: Mapping[str, Array]) -> dict[str, Any]:
     """Returns the optional members, as arguments of `FactorTable`."""
     options: dict[str, Any] = {}
     for name in OPTIONS:
-        if name not in arrays.names:
+        if name not in arrays:
             continue
-        option: Any = arrays.read(name)
+        option: Any = arrays[name]
         if name in TEXTS:
             if option.dtype.kind not in "SUO" or option.ndim != 1:
                 got = f"{option.dtype} {list(option.shape)}"
@@ -347,21 +329,17 @@ def _read_csv(folder: Path, table: Path) -> TableFile:
     if num_empty:
         notes = (f"left out: empty rows of {table.name} ({num_empty})",)
 
-    picture_column = find_picture_column(frame)
-    listed = list(map(str, frame))
-    heads = []
-    for head in listed:
-        is_index = head == "" or head.startswith("Unnamed:")  # of pandas
-        if head != picture_column and not is_index:
-            heads.append(head)
-    if frame.empty or not heads or listed.count(picture_column) != 1:
+    heads = frame.columns.astype(str)
+    is_picture = heads == find_picture_column(frame)
+    is_index = (heads == "") | heads.str.startswith("Unnamed:")  # of pandas
+    is_factor = ~is_picture & ~is_index
+    if frame.empty or not is_factor.any() or is_picture.sum() != 1:
         rule = f"must have rows, one {PICTURE_HEADS[0]} and a column per factor"
-        got = ", ".join(listed)
+        got = ", ".join(heads)
         raise TableError(table.name, rule, got[:100])
 
-    names = frame[picture_column].tolist()
-    pictures = open_files(folder, names, table.name)
-    is_factor = frame.columns.isin(heads)
+    (names,) = frame.loc[:, is_picture].to_numpy().T
+    pictures = open_files(folder, names.tolist(), table.name)
     columns = frame.loc[:, is_factor]
     columns.attrs[UNTYPED] = True
     return TableFile(pictures, columns, notes=notes)
@@ -375,76 +353,58 @@ def read_parquet(path: str | Path) -> TableFile:
     One column holds files of pictures as bytes, or structs with `bytes`. The
     others are factors; labels have the names that Hugging Face's metadata give.
     """
-    path = Path(path)
-    if path.is_dir():
-        return _read_parquet(list_files(path, ".parquet"))
-    return _read_parquet([path])
+    import pandas as pd
 
-
-def _read_parquet(paths: list[Path]) -> TableFile:
-    """Reads files with the same columns."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        rule = "needs pyarrow to be read (pip install pyarrow)"
-        raise TableError(paths[0].name, rule, "no such module") from error
-
-    parts = []
-    for path in paths:
-        groups = parquet.read_metadata(path)
-        for number in range(groups.num_row_groups):
-            check_bytes(path.name, groups.row_group(number).total_byte_size)
-        parts.append(parquet.read_table(path))
-    table = pa.concat_tables(parts, promote_options="default")
-    head = _find_picture_bytes(table)
-    if not head or not table.num_rows:
+    files = [Path(path)]
+    if files[0].is_dir():
+        files = list_files(files[0], ".parquet")
+    parts = [pd.read_parquet(file) for file in files]
+    frame = pd.concat(parts, ignore_index=True)
+    head = _find_picture_bytes(frame)
+    if not head:
         rule = "must have rows, and a column of pictures as bytes"
-        got = ", ".join(table.column_names)
-        raise TableError(paths[0].name, rule, got)
+        got = ", ".join(map(str, frame))
+        raise TableError(files[0].name, rule, got)
 
-    frame = table.drop_columns(head).to_pandas()
-    for label, names in _find_label_names(table.schema).items():
-        _name_labels(frame, label, names)
-    return TableFile(_open_picture_bytes(table[head], head), frame)
+    pictures = _open_picture_bytes(frame.pop(head))
+    for label, names in _find_label_names(files[0]).items():
+        categories = pd.Index(names)
+        frame[label] = pd.Categorical.from_codes(frame[label], categories)
+    return TableFile(pictures, frame)
 
 
-def _find_picture_bytes(table: Any) -> str:
+def _find_picture_bytes(frame: "pd.DataFrame") -> str:
     """Finds the first column of bytes, or of structs with `bytes`."""
-    import pyarrow as pa
-
-    types = pa.types
-    for column in table.schema:
-        kind = column.type
-        has_bytes = types.is_binary(kind) or types.is_large_binary(kind)
-        if types.is_struct(kind):
-            has_bytes = kind.get_field_index("bytes") >= 0
-        if has_bytes:
-            return column.name
+    for head in frame:
+        for cell in frame[head].dropna().head(1):
+            if isinstance(cell, bytes) or (
+                isinstance(cell, dict) and "bytes" in cell
+            ):
+                return str(head)
     return ""
 
 
-def _open_picture_bytes(column: Any, head: str) -> Pictures:
+def _open_picture_bytes(cells: "pd.Series") -> Pictures:
     """Returns the pictures of a column of bytes, or of structs with `bytes`."""
-    import pyarrow as pa
-    import pyarrow.compute
-
-    if pa.types.is_struct(column.type):
-        column = pa.compute.struct_field(column, "bytes")
-    names = [f"row {number}" for number in range(len(column))]
+    names = [f"row {number}" for number in range(len(cells))]
 
     def read(number: int) -> Array:
-        content = column[number].as_py()
+        content = cells[number]
+        if isinstance(content, dict):
+            content = content["bytes"]
         if not content:
             rule = "must have the bytes of all pictures"
-            raise TableError(head, rule, f"none in row {number}")
+            raise TableError(str(cells.name), rule, f"none in {names[number]}")
         return decode_picture(content, names[number])
 
     return Pictures(names, read)
 
 
-def _find_label_names(schema: Any) -> dict[str, list[str]]:
+def _find_label_names(file: Path) -> dict[str, list[str]]:
     """Finds the names of classes that Hugging Face keeps in metadata."""
+    from pyarrow import parquet
+
+    schema = parquet.read_schema(file)
     text = (schema.metadata or {}).get(b"huggingface")
     if text is None:
         return {}
@@ -454,16 +414,3 @@ def _find_label_names(schema: Any) -> dict[str, list[str]]:
         if isinstance(feature, dict) and "names" in feature:
             names[column] = list(map(str, feature["names"]))
     return names
-
-
-def _name_labels(frame: "pd.DataFrame", label: str, names: list[str]) -> None:
-    """Replaces numbers of classes in a column by their names."""
-    import pandas as pd
-
-    if label not in frame:
-        return
-    numbers = frame[label]
-    if numbers.isin(range(len(names))).all():
-        categories = pd.Index(names)
-        codes = numbers.to_numpy(int)
-        frame[label] = pd.Categorical.from_codes(codes, categories)
