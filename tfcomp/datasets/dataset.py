@@ -327,7 +327,9 @@ class Dataset:
         }
         if is_copy.any() and is_new.any():
             masks["ood_new"] = is_new
-        return masks | scored.subsets
+        if scored.is_test.any():
+            masks["id_test"] = scored.is_test
+        return masks
 
     def select_points(self, values: Array) -> Array:
         """Selects the values at grid points from values at all combinations.

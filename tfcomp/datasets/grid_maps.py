@@ -101,14 +101,6 @@ def list_planes(
         index: Grid indices of the combinations that exist, int [n, F].
         is_ood: Which of them are held out, [n].
     """
-    # A bin of the grid can have several points.
-    sizes = [factor.size for factor in factors]
-    places = np.ravel_multi_index(index.T, sizes)
-    numbers = 2 * places + is_ood
-    _, first = np.unique(numbers, return_index=True)
-    index = index[first]
-    is_ood = is_ood[first]
-
     ordered = []
     for column, factor in enumerate(factors):
         if factor.size > 1 and not factor.categorical:

@@ -10,15 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy import ndarray as Array
 
 from tfcomp import __version__
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.dataset import Dataset
-from tfcomp.datasets.factors import (
-    CLOSE,
-    Factor,
-)
+from tfcomp.datasets.factors import Factor
 from tfcomp.statistics.seed_statistics import format_rows
 from tfcomp.storage.run_folder import select_scores
 
@@ -61,10 +57,9 @@ def list_factors(dataset: Dataset) -> list[dict[str, str]]:
         Of each factor `factor` (its name), `kind`, `values`, `period` (which
         value equals the first one; empty without a period) and `unit`.
     """
-    points = dataset.splits.all.factors
     rows = []
-    for factor, column in zip(dataset.space, points.T, strict=True):
-        kind = _find_kind(factor, column)
+    for factor in dataset.space:
+        kind = _find_kind(factor)
         period = ""
         if factor.periodic:
             period = factor.describe_period()
@@ -80,24 +75,15 @@ def list_factors(dataset: Dataset) -> list[dict[str, str]]:
     return rows
 
 
-def _find_kind(factor: Factor, values: Array) -> str:
-    """Finds the kind of a factor, as `--factors=NAME:KIND` takes it.
-
-    Args:
-        factor: The factor.
-        values: Its values at all combinations, [n]; NaN where it is absent.
-    """
+def _find_kind(factor: Factor) -> str:
+    """Finds the kind of a factor, as `--factors=NAME:KIND` takes it."""
     if factor.categorical:
         return "categorical"
     if factor.periodic:
         return "periodic"
-    present = values[~np.isnan(values)]
-    nearest = factor.values()[factor.to_index(present)]
-    tolerance = CLOSE * factor.step
-    is_level = np.isclose(present, nearest, rtol=0, atol=tolerance)
-    if is_level.all():
-        return "ordered"
-    return "continuous"
+    if factor.continuous:
+        return "continuous"
+    return "ordered"
 
 
 def _describe_values(factor: Factor, kind: str) -> str:

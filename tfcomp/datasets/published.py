@@ -68,25 +68,14 @@ def register_published(file: Path) -> None:
 
 def describe_published(name: str) -> dict[str, Any]:
     """Returns the factors of a data set, as arguments of `FactorTable`."""
-    names = []
-    kinds = []
-    levels = []
-    units = []
-    values = []
-    data = PUBLISHED.get(name).load()
-    for factor in data.factors:
-        names.append(factor["name"])
-        kinds.append(factor.get("kind", "ordered"))
-        levels.append(factor.get("levels"))
-        units.append(factor.get("unit", ""))
-        values.append(factor.get("values"))
-
+    factors = PUBLISHED.get(name).load().factors
     columns: dict[str, Any] = {
-        "names": names,
-        "kinds": kinds,
-        "levels": levels,
-        "units": units,
+        "names": [factor["name"] for factor in factors],
+        "kinds": [factor.get("kind", "ordered") for factor in factors],
+        "levels": [factor.get("levels") for factor in factors],
+        "units": [factor.get("unit", "") for factor in factors],
     }
+    values = [factor.get("values") for factor in factors]
     if any(values):
         columns["values"] = values
     return columns

@@ -590,33 +590,37 @@ def _test_interval(
         place = factor.names.index(name)
         text = f"#{place}"
 
-    if text.startswith("#"):
-        test = _test_classes(text, factor)
-    elif factor.is_named_by_numbers:
+    is_class = text.startswith("#")
+    if not is_class and factor.is_named_by_numbers:
         # An interval could be one of names or of values.
         raise ValueError(f"must have one of {_list_names(factor)}, or #")
-    else:
-        test = _test_values(text, factor)
+    read = _read_class if is_class else _read_value
+    pattern = _CLASSES if is_class else _BOUNDS
+    first, last = _split_interval(pattern, text, factor)
+    low = read(first, factor)
+    high = read(last, factor)
+    if low > high and not factor.periodic:
+        raise ValueError("must have its lower bound first")
+    # The end of a period is its start; an open interval ends before.
+    is_end = high == factor.high and last != "max"
+    is_round = factor.periodic and is_end and not is_class
 
     def contains(values: Array) -> Array:
-        return test(values[:, column])
+        numbers = values[:, column]
+        is_present = ~np.isnan(numbers)
+        if is_class:
+            numbers = factor.to_index(numbers)
+        is_above = numbers >= low
+        is_below = numbers <= high
+        if low <= high:
+            is_inside = is_above & is_below
+        else:
+            is_inside = is_above | is_below  # round the period
+        if is_round:
+            is_inside |= numbers == factor.low
+        return is_inside & is_present
 
     return contains
-
-
-def _test_classes(text: str, factor: Factor) -> Predicate:
-    """Tests values [n] of a factor for an interval of classes, as `#1-3`."""
-    first, last = _split_interval(_CLASSES, text, factor)
-    low = _read_class(first, factor)
-    high = _read_class(last, factor)
-    _check_order(low, high, factor)
-
-    def test(values: Array) -> Array:
-        index = factor.to_index(values)
-        is_inside = _lie_between(index, low, high)
-        return is_inside & (index >= 0)
-
-    return test
 
 
 def _list_names(factor: Factor) -> str:
@@ -646,47 +650,6 @@ def _split_interval(
     if not dash:
         last = first
     return first, last or "max"
-
-
-def _test_values(text: str, factor: Factor) -> Predicate:
-    """Tests values [n] of a factor for an interval."""
-    first, last = _split_interval(_BOUNDS, text, factor)
-    low = _read_value(first, factor)
-    high = _read_value(last, factor)
-    # The end of a period is its start; an open interval ends before.
-    is_end = high == factor.high and last != "max"
-    is_round = factor.periodic and is_end
-    _check_order(low, high, factor)
-
-    def test(values: Array) -> Array:
-        is_inside = _lie_between(values, low, high)
-        if is_round:
-            is_inside |= values == factor.low
-        return is_inside
-
-    return test
-
-
-def _check_order(
-    low: float,
-    high: float,
-    factor: Factor,
-) -> None:
-    if low > high and not factor.periodic:
-        raise ValueError("must have its lower bound first")
-
-
-def _lie_between(
-    numbers: Array,
-    low: float,
-    high: float,
-) -> Array:
-    """Marks the numbers in an interval, round the period if `low` is above."""
-    is_above = numbers >= low
-    is_below = numbers <= high
-    if low <= high:
-        return is_above & is_below
-    return is_above | is_below
 
 
 def _read_class(text: str, factor: Factor) -> int:

@@ -495,23 +495,16 @@ def _brighten_objects(
         `.7 a` and `.9 b` of `render_composed`, float64 [n, N, N] each.
     """
     centers = tf.cast(factors, tf.float64)
-    centers = centers[:, tf.newaxis, tf.newaxis]
-    pixels = tf.range(grid_size, dtype=tf.float64)
-    pixels = pixels[:, tf.newaxis]
-    x = centers[..., 0::2]
-    y = centers[..., 1::2]
-    right = tf.abs(pixels - x)  # [n, 1, N, 2]
-    above = tf.abs(pixels - y)
-    rows_first = (0, 2, 1, 3)
-    above = tf.transpose(above, rows_first)  # [n, N, 1, 2]
-    disk_right = right[..., 0]
-    disk_above = above[..., 0]
-    square_right = right[..., 1]
-    square_above = above[..., 1]
+    centers = centers[..., tf.newaxis, tf.newaxis]
+    disk_x, disk_y, square_x, square_y = tf.unstack(centers, axis=1)
+    columns = tf.range(grid_size, dtype=tf.float64)
+    rows = columns[:, tf.newaxis]
 
     # Distances to both centers (px): round for the disk, else square.
-    squares = disk_right**2 + disk_above**2
+    squares = (columns - disk_x) ** 2 + (rows - disk_y) ** 2
     disk_distance = tf.sqrt(squares)
+    square_right = tf.abs(columns - square_x)
+    square_above = tf.abs(rows - square_y)
     square_distance = tf.maximum(square_right, square_above)
     radius = RADIUS * grid_size
     disk_depth = radius - disk_distance

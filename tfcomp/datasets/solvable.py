@@ -21,7 +21,7 @@ the one-hot rows A of training and the row a of the combination.
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,10 +103,9 @@ def certify(
 
     points -= points.min(axis=0)
     last = points.max(axis=0)
-    sizes = last + 1
-    if exceeds_columns(sizes.tolist(), order, MAX_COLUMNS):
+    if count_columns(last + 1, order) > MAX_COLUMNS:
         return None
-    num_groups = math.comb(len(sizes), order)
+    num_groups = math.comb(num_factors, order)
     if num_groups * len(points) > MAX_CODES:
         return None
 
@@ -134,26 +133,19 @@ def _certify_training(
     return Certificate(certified, images=first[is_missing])
 
 
-def exceeds_columns(
-    sizes: Sequence[int],
-    order: int,
-    most: int,
-) -> bool:
-    """Tells whether a design may have more than `most` columns.
-
-    It stops counting there: 312 factors have five million triples.
+def count_columns(sizes: Iterable[int], order: int) -> float:
+    """Counts the combinations of values of `order` factors, a column for each.
 
     Args:
         sizes: Numbers of values of the factors.
         order: The number of factors that interact.
-        most: The largest number of columns.
     """
-    count = 0
-    for subset in itertools.combinations(sizes, order):
-        count += math.prod(subset)
-        if count > most:
-            return True
-    return False
+    # By how many factors are combined. Floats: counts may be huge.
+    counts = np.zeros(order + 1)
+    counts[0] = 1
+    for size in sizes:
+        counts[1:] += size * counts[:-1]
+    return counts[order]
 
 
 def number_effects(
@@ -415,18 +407,14 @@ def list_missing_images(
         dataset: The dataset that was certified.
         certificate: The certificate of an order, if there is one.
     """
+    import pandas as pd
+
     if certificate is None:
         return []
     points = dataset.splits.all.factors
     table = points[certificate.images]
     columns = dataset.space.name_values(table)
-    values = [column.tolist() for column in columns.values()]
-
-    images = []
-    for row in zip(*values, strict=True):
-        image = dict(zip(columns, row, strict=True))
-        images.append(image)
-    return images
+    return pd.DataFrame(columns).to_dict("records")
 
 
 def mark_certified(

@@ -72,17 +72,6 @@ class Points:
             is_test=self.is_test[rows],
         )
 
-    @property
-    def subsets(self) -> dict[str, Array]:
-        """Masks of `id`, `ood`, and `id_test` if there are such points."""
-        masks = {
-            "id": ~self.is_ood,
-            "ood": self.is_ood,
-        }
-        if self.is_test.any():
-            masks["id_test"] = self.is_test
-        return masks
-
 
 @dataclass(frozen=True)
 class Splits:
