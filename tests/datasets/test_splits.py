@@ -15,25 +15,24 @@ REGIONS += " none"
 
 
 @pytest.mark.parametrize(
-    "factors, has_position",
+    "names, high, has_position",
     [
-        ([("x", 27), ("y", 27)], True),
-        ([("x", 28), ("y", 27)], False),  # beyond the image
-        ([("y", 27), ("x", 27)], False),
-        ([("radius", 9), ("phase", 9)], False),
-        ([("x", 27), ("y", 27), ("shape", 3)], False),
-        ([("x", 27)], False),
+        ("xy", 27, True),
+        ("xy", 28, False),  # beyond the image
+        ("yx", 27, False),
+        ("xyz", 27, False),
+        ("x", 27, False),
     ],
 )
-def test_position_is_declared_by_the_factors(factors, has_position):
-    parts = [Factor(name, 4, 0.0, high) for name, high in factors]
-    space = FactorSpace(tuple(parts))
+def test_position_is_declared_by_the_factors(names, high, has_position):
+    factors = [Factor(name, 4, 0.0, high) for name in names]
+    space = FactorSpace(tuple(factors))
     region = parse_region("none", space)
     splits = make_splits(space, region, space.grid())
-    parts = ("mine", space, region, splits, abs, (28, 28, 1))
+    fields = ("mine", space, region, splits, abs, (28, 28, 1))
 
-    assert Dataset(*parts).has_position is has_position
-    assert not Dataset(*parts, has_position=False).has_position
+    assert Dataset(*fields).has_position is has_position
+    assert not Dataset(*fields, has_position=False).has_position
 
 
 @pytest.mark.parametrize(
