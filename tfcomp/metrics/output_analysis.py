@@ -26,20 +26,18 @@ from tfcomp.metrics.interaction import (
 )
 from tfcomp.metrics.interpolation import KernelFit, fit_kernels
 from tfcomp.metrics.kernels import summarize_alignment
-from tfcomp.metrics.point_scores import (
-    WINDOW,
-    Evaluation,
-    compute_error_ratio,
-    compute_ssim_error,
-    evaluate_images,
-)
 from tfcomp.metrics.references import (
     References,
     compute_border_distance,
     score_references,
 )
 from tfcomp.metrics.registry import Arrays, Scores
-from tfcomp.metrics.scores import compute_mse
+from tfcomp.metrics.scores import (
+    Evaluation,
+    compute_error_ratio,
+    compute_mse,
+    evaluate_images,
+)
 from tfcomp.metrics.superposition import (
     SuperpositionScores,
     compute_superposition,
@@ -58,6 +56,8 @@ from tfcomp.models.stages import (
 # Several small stages are computed at once, up to this size together.
 MAX_GROUP_BYTES = 2**29
 MAX_SIZE = 2**27  # numbers of images for superposed codes
+WINDOW = 11  # px, of SSIM
+SSIM_IMAGES = 1024  # of one call
 
 
 class TracedModel:
@@ -70,7 +70,6 @@ class TracedModel:
         model: The Keras model, whose weights may change.
         space: The factors.
         stage_sizes: Numbers of units by stage, in the order of the data flow.
-        predict_fn: From factors to `{"image": images}`, traced.
     """
 
     def __init__(self, model: keras.Model, space: FactorSpace) -> None:
@@ -90,7 +89,7 @@ class TracedModel:
             """Makes a function to some of the stages."""
             return _trace(make_stage_model(model, names))
 
-        self.predict_fn = _trace(draw)
+        self._draw = _trace(draw)
         self._make_reader = functools.cache(make_reader)
         self._call_units = self._num_units
         for layer in model.layers:
@@ -119,7 +118,7 @@ class TracedModel:
         Args:
             points: Values of the factors, [n, F].
         """
-        outputs = self._evaluate(self.predict_fn, points)
+        outputs = self._evaluate(self._draw, points)
         return outputs["image"]
 
     def read_stages(self, points: Array) -> Iterator[tuple[str, Array]]:
@@ -313,7 +312,7 @@ class OutputAnalysis:
             outputs = self.traced.predict(self.splits.grid)
         return evaluate_images(
             self.dataset,
-            predict=self.traced.predict_fn,
+            predict=self.traced.predict,
             images=outputs,
         )
 
@@ -493,6 +492,22 @@ class OutputAnalysis:
             is_ood=self.splits.is_ood[rows],
             cycle=curve.factor.cycle,
         )
+
+
+def compute_ssim_error(images: Array, truth: Array) -> Array:
+    """Computes 1 - SSIM, [n]; NaN if not finite.
+
+    Args:
+        images: Outputs, [n, H, W, C], in units where 1 is the range.
+        truth: True images, [n, H, W, C].
+    """
+    parts = []
+    for start in range(0, len(images), SSIM_IMAGES):
+        rows = slice(start, start + SSIM_IMAGES)
+        similarity = tf.image.ssim(images[rows], truth[rows], max_val=1.0)
+        parts.append(similarity.numpy())
+    similarities = np.concatenate(parts, dtype=np.float64)
+    return 1.0 - similarities
 
 
 def predict_superposed_inputs(

@@ -30,7 +30,6 @@ from tfcomp.metrics import (
     interaction,
     jacobians,
     manifolds,
-    point_scores,
 )
 from tfcomp.metrics.embeddings import EmbeddingAnalysis, analyze_embedding
 from tfcomp.metrics.interaction import Interactions
@@ -40,9 +39,12 @@ from tfcomp.metrics.registry import (
     Arrays,
     Metric,
     Scores,
+    StageView,
+    compute_stage_metrics,
     finite_or_none,
     is_measured,
     list_metrics,
+    list_registered,
     write_run_metrics,
 )
 from tfcomp.metrics.tuning import (
@@ -296,18 +298,14 @@ class RunAnalysis(OutputAnalysis):
         probes = self._find_recorded_probes()
         if not probes:
             probes = self._fit_probes()
-        user_metrics = point_scores.compute_stage_metrics(
-            self.read_stages,
-            self.splits.grid,
-            is_ood,
-        )
-
         summary = {}
         for stage, g in self.metrics.items():
             scores = geometry.summarize_geometry(g, is_ood)
-            scores |= probes[stage]
-            scores |= user_metrics.get(stage, {})
-            summary[stage] = scores
+            summary[stage] = scores | probes[stage]
+        if list_registered("stage"):
+            for stage, activations in self.read_stages():
+                view = StageView(stage, activations, self.splits.grid, is_ood)
+                summary[stage] |= compute_stage_metrics(view)
         return LayerAnalysis(summary, self.log_volume)
 
     def _find_recorded_probes(self) -> dict[str, Scores]:

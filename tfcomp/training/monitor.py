@@ -33,10 +33,10 @@ from tfcomp.figures.exhibits import (
 )
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
 from tfcomp.metrics.interaction import WATCHED_POINTS
-from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.references import score_certified, score_references
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.scores import Evaluation, compute_error_ratio
 from tfcomp.storage.files import (
     DamagedFileError,
     open_log,
