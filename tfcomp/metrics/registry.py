@@ -640,6 +640,11 @@ def finite_or_none(value: float | Array | None) -> float | None:
     return float(value)
 
 
+def make_scores(numbers: Mapping[str, Any]) -> Scores:
+    """Converts numbers by name to plain floats, as `finite_or_none`."""
+    return {name: finite_or_none(value) for name, value in numbers.items()}
+
+
 def mean_or_none(values: Array) -> float | None:
     """Computes the mean; None without values or if one is not finite."""
     if not np.size(values):
