@@ -19,11 +19,7 @@ from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.datasets.splits import Splits
 from tfcomp.datasets.views import to_contrast
 from tfcomp.metrics import interpolation, jacobians
-from tfcomp.metrics.interaction import (
-    InteractionFn,
-    Interactions,
-    make_interaction_fn,
-)
+from tfcomp.metrics.interaction import InteractionFn, make_interaction_fn
 from tfcomp.metrics.interpolation import KernelFit, fit_kernels
 from tfcomp.metrics.kernels import summarize_alignment
 from tfcomp.metrics.references import (
@@ -91,15 +87,12 @@ class TracedModel:
 
         self._draw = _trace(draw)
         self._make_reader = functools.cache(make_reader)
+        self._num_units = sum(self.stage_sizes.values())
         self._call_units = self._num_units
         for layer in model.layers:
             # The memory that other software takes is unknown.
             if getattr(layer, "jacobian_fn", None) is not None:
                 self._call_units = sys.maxsize
-
-    @property
-    def _num_units(self) -> int:
-        return sum(self.stage_sizes.values())
 
     def is_compatible(self, model: keras.Model, space: FactorSpace) -> bool:
         """Returns True for the same architecture, whatever the weights.
@@ -182,21 +175,9 @@ class TracedModel:
             functions.append(_trace(compute))
         return functions
 
-    def measure_interactions(
-        self,
-        points: Array,
-        is_repeated: bool = False,
-    ) -> Interactions:
-        """Measures the interactions of factors by stage, at points [n, F].
-
-        Args:
-            points: Values of the factors, [n, F].
-            is_repeated: Whether other weights will be measured there, too.
-        """
-        return self._interaction_fn(points, is_repeated)
-
     @cached_property
-    def _interaction_fn(self) -> InteractionFn:
+    def measure_interactions(self) -> InteractionFn:
+        """From points [n, F] to the interactions of factors by stage."""
         return make_interaction_fn(
             self.model,
             self.space,

@@ -367,22 +367,17 @@ class RunAnalysis(OutputAnalysis):
         """Interactions of factors in every stage that has derivatives."""
         return self.measure_interactions(interaction.MEASURED_POINTS)
 
-    def measure_interactions(
-        self,
-        num_points: int,
-        is_repeated: bool = False,
-    ) -> Interactions:
+    def measure_interactions(self, num_points: int) -> Interactions:
         """Measures the interactions of factors at a sample of the grid.
 
         Args:
             num_points: Size of the sample.
-            is_repeated: Whether other weights will be measured there, too.
 
         Returns:
             Numbers by stage; None in stages that have no derivatives.
         """
         points = interaction.choose_points(self.splits.grid, num_points)
-        numbers = self.traced.measure_interactions(points, is_repeated)
+        numbers = self.traced.measure_interactions(points)
         if not numbers:
             return {}
         for stage in self.nondifferentiable:

@@ -273,10 +273,7 @@ class Monitor(keras.callbacks.Callback):
             return
         summaries.write_stages(epoch, analysis.layers.summary)
         if self._config.layerwise_every:
-            shares = analysis.measure_interactions(
-                WATCHED_POINTS,
-                is_repeated=True,
-            )
+            shares = analysis.measure_interactions(WATCHED_POINTS)
             summaries.write_stages(epoch, shares)
 
 
