@@ -367,10 +367,9 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     """
     import pandas as pd
 
-    tests = pd.Series(p_values, dtype=float).dropna()
-    tests = tests.sort_values()
-    num_left = np.arange(len(tests), 0, -1)
-    products = num_left * tests
+    every_test = pd.Series(np.asarray(p_values, float))
+    tests = every_test.dropna().sort_values()
+    products = tests * np.arange(len(tests), 0, -1)
     # Never below the p-value before it, so that their order stays.
     adjusted = products.cummax().clip(upper=1.0).to_dict()
     return [adjusted.get(index) for index in range(len(p_values))]
