@@ -151,7 +151,7 @@ def format_summary(folder: Path) -> str:
         cells = table.setdefault(setting, {})
         cells[row["score"]] = cell
 
-    scores = list(list_leading("image"))
+    scores = list_leading("image")
     width = max(map(len, table), default=0)
     head = {}
     for score in scores:  # as ood_relative_mse

@@ -63,8 +63,8 @@ def judge_law(searches: pd.DataFrame, part: str, claimed: str) -> Row:
         claimed: The law of the claim, as `a+bN^3`.
     """
     means, law = fit_law(searches)
-    table = pd.DataFrame(means).astype(float)
-    sizes = table["size"].to_numpy()
+    sizes = np.array(list(means), float)
+    table = pd.DataFrame(list(means.values())).astype(float)
     counts = table["mean"].to_numpy()
     laws = fit_laws(sizes, counts)
     fitting = []

@@ -22,7 +22,7 @@ from tfcomp.figures.pictures import (
     picture_error_curve,
     picture_maps,
 )
-from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.run_analysis import SHOWN_UNITS, RunAnalysis
 from tfcomp.metrics.superposition import superpose
 from tfcomp.models.loading import load_run
 from tfcomp.report import output_section, stage_section
@@ -152,9 +152,9 @@ def show_units(
     if numbers:
         stages = [stages[number] for number in numbers]
     for stage in stages:
-        units, maps = analysis.most_variable_units[stage]
-        names = [f"unit {unit}" for unit in units]
-        panels = dict(zip(names, maps, strict=True))
+        units, maps = analysis.explored_units[stage]
+        names = [f"unit {unit}" for unit in units[:SHOWN_UNITS]]
+        panels = dict(zip(names, maps[:SHOWN_UNITS], strict=True))
         if panels:
             figure = picture_maps(analysis.dataset, panels, "activation")
             exhibit = make_exhibit(

@@ -317,9 +317,8 @@ def run_search(argv: list[str]) -> None:
 def train_and_score(config: RunConfig) -> Scores:
     """Trains the decoder of a run; scores held-out points, or all."""
     import keras
-    import tensorflow as tf
 
-    from tfcomp.metrics.point_scores import evaluate_images
+    from tfcomp.metrics.run_analysis import RunAnalysis
     from tfcomp.training.fit import fit_epochs
     from tfcomp.training.prepared_models import (
         make_model,
@@ -334,8 +333,7 @@ def train_and_score(config: RunConfig) -> Scores:
     # Scored in float32, whatever the precision of the training.
     eval_model = make_model(config, dataset, "float32")
     eval_model.set_weights(train_model.get_weights())
-    predict = tf.function(lambda factors: {"image": eval_model(factors)})
-    subsets = evaluate_images(dataset, predict).scores
+    subsets = RunAnalysis(eval_model, dataset).evaluation.scores
     # Else every model would stay in memory until the last one.
     keras.backend.clear_session()
     gc.collect()

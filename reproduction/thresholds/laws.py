@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcomp.statistics import seed_statistics
+from tfcomp.statistics.seed_statistics import (
+    PowerLaw,
+    Statistics,
+    average_sizes,
+    fit_power_law,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 
 def fit_law(
     searches: pd.DataFrame,
-) -> tuple[list[seed_statistics.SizeMean], seed_statistics.PowerLaw | None]:
+) -> tuple[dict[int, Statistics], PowerLaw | None]:
     """Averages the examples of each grid size, and fits a power law.
 
     Args:
@@ -24,10 +29,10 @@ def fit_law(
             that never reached the target are left out.
     """
     reached = searches[searches["reached"].astype(bool)]
-    means = seed_statistics.average_sizes(
+    means = average_sizes(
         reached["grid_size"].tolist(), reached["num_examples"].tolist()
     )
-    return means, seed_statistics.fit_power_law(means)
+    return means, fit_power_law(means)
 
 
 def plot_thresholds(searches: pd.DataFrame) -> Plot:
@@ -60,8 +65,8 @@ def plot_thresholds(searches: pd.DataFrame) -> Plot:
             )
         means, law = fit_law(rows)
         words = str(kind).replace("_", " ")
-        sizes = np.array([mean.size for mean in means])
-        counts = [mean.mean for mean in means]
+        sizes = np.array(list(means))
+        counts = [mean.mean for mean in means.values()]
         (points,) = axes.plot(sizes, counts, marker, color=color, markersize=7)
         if law is not None:
             words += f": {law.describe()}"

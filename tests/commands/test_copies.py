@@ -10,7 +10,7 @@ from tfcomp import solvable
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics.point_scores import evaluate_images
+from tfcomp.metrics.scores import evaluate_images
 from tfcomp.train import run_training
 
 DATA = ("--dataset=sprites", "--grid_size=12", "--sprite_sizes=3,2,4,3,2")
@@ -41,7 +41,7 @@ def test_a_network_that_only_copies_has_no_new_image(config: RunConfig):
     images = truth.copy()
     images[is_new] = 0.0
 
-    scores = evaluate_images(dataset, lambda _: {}, images).scores
+    scores = evaluate_images(dataset, lambda _: truth, images).scores
 
     assert list(scores) == ["id", "ood", "ood_new"]
     errors = np.square(images - truth).mean(axis=(1, 2, 3))

@@ -182,8 +182,8 @@ def test_tracing_and_batches_change_nothing(study):
     few_units = make_fn(study.model, space, 1)
     all_units = make_fn(study.model, space, interaction.MAX_NUMBERS // 50)
 
-    expected = few_units(points, False)
-    results = all_units(points, True)
+    expected = few_units(points)
+    results = all_units(points)
 
     for stage in ("code", "stage_2"):
         same = approx(expected[stage], rel=1e-4, abs=1e-6)

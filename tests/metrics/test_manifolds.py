@@ -25,7 +25,7 @@ NAMES = ("speed_ratio", "turning_ratio", "max_speed_ratio", "max_turning_ratio")
 
 def compute_pca(
     activations: np.ndarray,
-    count: int | None = None,
+    count: int = NUM_POINTS,
 ) -> manifolds.Components:
     nothing = np.zeros(len(activations), bool)
     rows = compute_rows(activations, nothing)

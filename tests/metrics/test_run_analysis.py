@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics import output_analysis, point_scores
+from tfcomp.metrics import output_analysis, scores
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
-from tfcomp.metrics.scores import average_scores, score_images
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import evaluate_in_batches, make_model
 from tfcomp.report.report_build import MAKERS
@@ -67,7 +66,7 @@ def make_untrained(path: Path, *flags: str) -> RunAnalysis:
 
 def test_streamed_scores_are_those_of_all_points(table, monkeypatch):
     monkeypatch.setattr("tfcomp.datasets.splits.MAX_ANALYZED", 10)
-    monkeypatch.setattr(point_scores, "BLOCK", 7)
+    monkeypatch.setattr(scores, "BLOCK", 7)
     study = load(table, "--eval_points=0", "--num_train=9")
     evaluation = study.evaluation
     assert study.splits.is_streamed
@@ -79,18 +78,18 @@ def test_streamed_scores_are_those_of_all_points(table, monkeypatch):
     images = study.model.predict(scored.factors, verbose=0)
     truth = dataset.render_array(scored.factors)
     for name, rows in scored.subsets.items():
-        each = score_images(
+        each = scores.score_images(
             images[rows],
             truth[rows],
             positions=None,
             polarity=dataset.polarity,
             reference=dataset.reference,
         )
-        expected = average_scores(each)
-        scores = evaluation.scores[name]
-        assert scores["num_peaks"] is None
+        expected = scores.average_scores(each, offset=0.0)
+        means = evaluation.scores[name]
+        assert means["num_peaks"] is None
         for key in ("mse", "relative_mse"):
-            assert scores[key] == pytest.approx(expected[key], rel=1e-6)
+            assert means[key] == pytest.approx(expected[key], rel=1e-6)
 
 
 def test_blocks_and_smaller_calls_change_no_bit(table, monkeypatch):
@@ -105,7 +104,7 @@ def test_blocks_and_smaller_calls_change_no_bit(table, monkeypatch):
             raise tf.errors.ResourceExhaustedError(None, None, "memory")
         return evaluate_in_batches(fn, points, size)
 
-    monkeypatch.setattr(point_scores, "BLOCK", 5)
+    monkeypatch.setattr(scores, "BLOCK", 5)
     monkeypatch.setattr(output_analysis, "evaluate_in_batches", call)
     first = RunAnalysis(study.model, study.dataset)
     second = RunAnalysis(first.traced, study.dataset)
@@ -189,12 +188,9 @@ def test_other_points_have_the_results_of_an_analysis_of_their_own(
     images = analysis.evaluation.images[rows]
     assert_allclose(part.evaluation.images, images, atol=1e-5)
     alone = RunAnalysis(analysis.model, part.dataset)
-    for stage, (units, _) in alone.explored_units.items():
-        shown, _ = alone.most_variable_units[stage]
+    for stage, (units, maps) in alone.explored_units.items():
+        part_units, part_maps = part.explored_units[stage]
         assert len(set(units)) == len(units)
-        assert list(units[: len(shown)]) == list(shown)
-    for stage, (units, maps) in alone.most_variable_units.items():
-        part_units, part_maps = part.most_variable_units[stage]
         assert_array_equal(part_units, units)
         assert_allclose(part_maps, maps, atol=1e-5)
     # A complete grid is shown whole.

@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from tests.metrics.planted import hold_out, make_bumps, make_grid
 from tfcomp.metrics import scores
-from tfcomp.metrics.point_scores import compute_ssim_error
+from tfcomp.metrics.output_analysis import compute_ssim_error
 
 SIZE = 12
 
@@ -40,6 +40,8 @@ def score(
     polarity: str = "bright",
     reference=None,
 ) -> dict[str, float | None]:
+    if reference is None:
+        reference = scores.BACKGROUNDS[polarity]
     by_image = scores.score_images(
         images,
         truth,
@@ -47,7 +49,7 @@ def score(
         polarity,
         reference,
     )
-    return scores.average_scores(by_image)
+    return scores.average_scores(by_image, offset=0.0)
 
 
 def test_mse_equals_a_plain_loop(rng):
@@ -165,7 +167,7 @@ def test_positions(position, error, is_right, polarity):
     bump = make_bump(2, 9)[None]
     images = to_polarity(bump, polarity)
 
-    by_image = scores.score_images(images, images, [position], polarity)
+    by_image = scores.score_images(images, images, [position], polarity, 0.0)
 
     assert by_image["position_accuracy"] == [is_right]
     assert by_image["position_error"] == approx([error], abs=1e-12)

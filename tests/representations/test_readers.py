@@ -14,7 +14,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import Dataset, Factor, FactorSpace, make_dataset
 from tfcomp.datasets.solvable import certify_dataset
 from tfcomp.metrics import references
-from tfcomp.metrics.point_scores import Evaluation
+from tfcomp.metrics.scores import Evaluation
 from tfcomp.report.report_build import MAKERS
 from tfcomp.report.verbalize import describe_baselines, list_references
 

@@ -11,7 +11,6 @@ from scipy import stats
 from tfcomp.metrics.registry import find_limits
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, REAL, SHARE, Limits
 from tfcomp.statistics.seed_statistics import (
-    SizeMean,
     Statistics,
     adjust_by_holm,
     average_sizes,
@@ -120,7 +119,7 @@ def test_no_spread_is_no_interval():
     single = Statistics(2.0, None, None, None, 1)
     assert compute_statistics([2.0]) == single
     assert estimate_mean({0: 2.0}) == single
-    assert compute_interval([0.3, 0.3, 0.3]) is None
+    assert compute_interval([0.3, 0.3, 0.3]) == (None, None)
 
     alike = estimate_mean({0: 0.5, 1: 0.5})  # of a claim: it may be a fact
     assert alike.low == 0.5
@@ -324,13 +323,14 @@ def test_exact_power_laws():
     cubes = average_sizes(SIZES, counts)
 
     law = fit_power_law(cubes)
-    of_two = fit_power_law(cubes[:2])
+    few = {size: cubes[size] for size in SIZES[:2]}
+    of_two = fit_power_law(few)
 
     assert law.constant == approx(0.5)
     assert [law.slope, law.low, law.high] == approx([3, 3, 3])
     assert of_two.slope == approx(3)
     assert of_two.low is None
-    assert fit_power_law(cubes[:1]) is None
+    assert fit_power_law({16: cubes[16]}) is None
 
 
 def test_slope_and_interval_against_linregress(rng):
@@ -348,10 +348,10 @@ def test_slope_and_interval_against_linregress(rng):
 
 
 def test_mean_of_a_size_and_its_interval():
-    first, second = average_sizes([20, 10, 20], [8.0, 5.0, 2.0])
+    means = average_sizes([20, 10, 20], [8.0, 5.0, 2.0])
 
+    assert list(means) == [10, 20]
+    assert means[10] == Statistics(approx(5.0), None, None, None, 1)
     low, high = compute_student(np.log([8.0, 2.0]))
-    assert first == SizeMean(10, approx(5.0), None, None, num_seeds=1)
-    assert second.mean == approx(4.0)
-    assert second.low == approx(math.exp(low))
-    assert second.high == approx(math.exp(high))
+    expected = (4.0, math.exp(low), math.exp(high))
+    assert (means[20].mean, means[20].low, means[20].high) == approx(expected)

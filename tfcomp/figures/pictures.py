@@ -15,8 +15,7 @@ from tfcomp.figures.curve_plots import draw_curves, title_stage
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
-from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
-from tfcomp.metrics.scores import compute_mse
+from tfcomp.metrics.scores import Evaluation, compute_error_ratio, compute_mse
 
 SHOWN_SAMPLES = 8
 NARROW_SAMPLES = 4  # in a column of print

@@ -197,23 +197,22 @@ def compute_cosine_factorization(g: Array) -> Array:
     return _average_pairs(g, multiply_lengths, worst=0.0)
 
 
-def compute_pair_scores(g: Array) -> dict[tuple[int, int], float]:
-    """Averages the cosine form over points, for each pair of factors.
+def compute_worst_pair(g: Array) -> float:
+    """Finds the least mean of the cosine form over points, of all pairs.
 
     Args:
-        g: Metric tensors, [n, F, F].
+        g: Metric tensors of two factors or more, [n, F, F].
 
     Returns:
-        From two indices of factors, the lower first, to the mean in [0, 1].
+        The mean of the pair, in [0, 1].
     """
-    factors = range(g.shape[1])
-    scores = {}
-    for pair in itertools.combinations(factors, 2):
+    scores = []
+    for pair in itertools.combinations(range(g.shape[1]), 2):
         rows = g[:, pair]  # [n, 2, F]
         part = rows[:, :, pair]  # [n, 2, 2]
         cosine_form = compute_cosine_factorization(part)
-        scores[pair] = float(cosine_form.mean())
-    return scores
+        scores.append(float(cosine_form.mean()))
+    return min(scores)
 
 
 def compute_chance(num_units: int) -> float:
@@ -274,10 +273,8 @@ def compute_gradient_metrics(
     Returns:
         Metric tensors [n, F, F]; zeros for a factor with one value.
     """
-    num_points = len(activations)
     num_factors = len(axes)
-    factors = range(num_factors)
-    g = np.zeros((num_points, num_factors, num_factors))
+    g = np.zeros((len(activations), num_factors, num_factors))
     for part in iterate_units(activations, _BLOCK_UNITS):
         maps = part.reshape(*shape, -1)  # [*shape, units of the block]
         maps = maps.astype(np.float64)
@@ -289,10 +286,8 @@ def compute_gradient_metrics(
                 slope = np.zeros_like(maps)
             slopes.append(slope)
 
-        for i, j in itertools.product(factors, repeat=2):
-            first = slopes[i]
-            second = slopes[j]
-            product = np.einsum("...u,...u->...", first, second)
+        for i, j in itertools.product(range(num_factors), repeat=2):
+            product = np.einsum("...u,...u->...", slopes[i], slopes[j])
             g[:, i, j] += product.ravel()
     return g
 
@@ -452,10 +447,9 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
         g = analysis.metrics[stage]
         for subset, points in analysis.subsets.items():  # `id` and `ood`
             volumes = volume[points]
-            deviation = None
+            row[f"log_volume_sd_{subset}"] = None
             if points.any():
-                deviation = float(volumes.std())
-            row[f"log_volume_sd_{subset}"] = deviation
+                row[f"log_volume_sd_{subset}"] = volumes.std()
             row[f"log_volume_median_{subset}"] = median_or_none(volumes)
             floored = find_floored(g[points])
             row[f"floor_fraction_{subset}"] = mean_or_none(floored)
@@ -496,8 +490,7 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     is_id = analysis.splits.is_id
     id_median = np.median(volume[is_id])
     distance = np.abs(volume - id_median)
-    spread = float(volume.std())
-    numbers: Scores = {f"{name}_sd": spread}
+    numbers: Scores = {f"{name}_sd": volume.std()}
     for subset, points in analysis.subsets.items():
         deviation = median_or_none(distance[points])
         numbers[f"{name}_median_deviation_{subset}"] = deviation
@@ -533,10 +526,7 @@ def measure_orthogonality(analysis: RunAnalysis) -> Rows:
         Scores by stage; nothing unless 2 to `MAX_DIRECTIONS` factors are
         ordered.
     """
-    factors = []
-    for factor in analysis.dataset.space:
-        if not factor.categorical:
-            factors.append(factor)
+    factors = [f for f in analysis.dataset.space if not f.categorical]
     if not 1 < len(factors) <= MAX_DIRECTIONS:
         return {}  # of one direction there is nothing to factorize
 
@@ -547,13 +537,12 @@ def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     for stage, g in analysis.metrics.items():
         factorization = compute_factorization(g)
         scaled = compute_factorization(g * scale_rows * ranges)
-        pair_scores = compute_pair_scores(g)
         num_units = analysis.stage_sizes[stage]
         rows[stage] = {
             "factorization": mean_or_none(factorization),
             "ratio_factorization": compute_ratio_factorization(g),
             "scaled_factorization": mean_or_none(scaled),
-            "worst_pair_factorization": min(pair_scores.values()),
+            "worst_pair_factorization": compute_worst_pair(g),
             "chance_factorization": compute_chance(num_units),
         }
     return rows

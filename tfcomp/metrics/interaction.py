@@ -27,7 +27,12 @@ from numpy import ndarray as Array
 from tfcomp.datasets.factors import FactorSpace
 from tfcomp.metrics import jacobians
 from tfcomp.metrics.geometry import is_dead, set_nan
-from tfcomp.metrics.registry import Arrays, Scores, finite_or_none, mean_or_none
+from tfcomp.metrics.registry import (
+    Scores,
+    make_scores,
+    mean_or_none,
+    median_or_none,
+)
 from tfcomp.models.stages import (
     StageDict,
     choose_batch_size,
@@ -36,16 +41,12 @@ from tfcomp.models.stages import (
 )
 
 Interactions = dict[str, Scores]  # by stage
-# From points [n, F], and whether they will be measured again and again.
-InteractionFn = Callable[[Array, bool], Interactions]
+InteractionFn = Callable[[Array], Interactions]  # from points [n, F]
 # In reports and metrics, and in summaries during training.
 MEASURED_POINTS = 128
 WATCHED_POINTS = 64
 # Numbers of derivatives at once, of all stages together.
 MAX_NUMBERS = 2**26
-# With fewer units, tracing takes longer than it saves in a single measurement.
-TRACED_UNITS = 2**15
-
 # Second derivatives over first ones up to which a stage is linear.
 FLOOR = 1e-6
 # Least squared sine between directions that span a surface, in float32.
@@ -121,9 +122,7 @@ class Interaction:
         """
         count = len(ranges)
         scale = np.asarray(ranges, float)
-        pair_scale = []
-        for i, j in list_pairs(count):
-            pair_scale.append(scale[i] * scale[j])
+        pair_scale = [scale[i] * scale[j] for i, j in list_pairs(count)]
         scales = np.concatenate([scale, pair_scale, scale])  # [K]
 
         products = set_nan(products)
@@ -156,9 +155,7 @@ class Interaction:
         if not total > 0:  # or NaN
             return float("nan")
 
-        is_mixed = []
-        for i, j in list_pairs(self.count):
-            is_mixed.append(i < j)
+        is_mixed = [i < j for i, j in list_pairs(self.count)]
         mixed = squares[:, is_mixed].sum()
         least = FLOOR**2 * slopes
         if mixed <= least:
@@ -196,8 +193,7 @@ class Interaction:
         squares = g_xx * g_yy
         det = squares - g_xy**2
         is_surface = det > MIN_SQUARED_SINE * squares
-        is_flat = is_dead(g)
-        is_flat = is_flat | ~is_surface
+        is_flat = is_dead(g) | ~is_surface
 
         # A flat point has no inverse: it gets the one of another tensor, and
         # NaN in the end.
@@ -227,28 +223,18 @@ class Interaction:
         if self.count == 2:
             numbers |= self._summarize_curvature()
 
-        for name, value in numbers.items():
-            numbers[name] = finite_or_none(value)
-        return numbers
+        return make_scores(numbers)
 
     def _summarize_curvature(self) -> Scores:
         curvature, area = self.curvature()
         has_surface = np.isfinite(curvature)
-        if not has_surface.any():
-            return {
-                "gaussian_curvature": None,
-                "total_curvature": None,
-            }
-
         curvature = curvature[has_surface]
-        area = area[has_surface]
-        total = mean_or_none(curvature * area)
+        total = mean_or_none(curvature * area[has_surface])
         if total is not None:
             # The other points have no area.
             total *= has_surface.mean()
-        median = np.median(curvature)
         return {
-            "gaussian_curvature": median,
+            "gaussian_curvature": median_or_none(curvature),
             "total_curvature": total,
         }
 
@@ -259,9 +245,6 @@ def make_interaction_fn(
     num_units: int,
 ) -> InteractionFn:
     """Makes a function from points [n, F] to the interactions of stages.
-
-    The function is traced where that pays: for a wide network, from the second
-    call on, or if a call says that it is one of many.
 
     Args:
         model: From factors to images.
@@ -274,51 +257,32 @@ def make_interaction_fn(
     has_second = exact is not fallback
     is_outside = jacobians.find_outside_jacobians(model) is not None
     if len(ranges) < 2 or is_outside or not has_second:
-        return lambda points, is_repeated: {}
+        return lambda points: {}
 
-    stage_fn = make_stage_model(model)
     compute = functools.partial(
-        compute_jet_products, stage_fn, jacobian_fn=exact
+        compute_jet_products,
+        make_stage_model(model),
+        jacobian_fn=exact,
     )
     traced = tf.function(compute, autograph=False)
-    calls = itertools.count()
     most_points = _limit_points(num_units, len(ranges))
 
-    def measure(points: Array, is_repeated: bool) -> Interactions:
+    def measure(points: Array) -> Interactions:
         """Summarizes each stage; nothing without second derivatives."""
-        is_later = next(calls) > 0
-        is_wide = num_units > TRACED_UNITS
-        is_traced = is_repeated or is_later or is_wide
-        function = compute
-        if is_traced:
-            function = traced
         size = choose_batch_size(num_units, len(points))
         size = min(most_points, size)
         try:
-            products = evaluate_in_batches(
-                function,
-                points,
-                batch_size=size,
-                traced=is_traced,
-            )
+            by_stage = evaluate_in_batches(traced, points, size)
         except LookupError:  # an operation without a further gradient
             return {}
 
-        return _summarize_stages(products, ranges)
+        interactions = {}
+        for stage, products in by_stage.items():
+            interaction = Interaction(products, ranges)
+            interactions[stage] = interaction.summarize()
+        return interactions
 
     return measure
-
-
-def _summarize_stages(
-    products: Arrays,
-    ranges: Sequence[float],
-) -> Interactions:
-    """Summarizes the products [n, K, K] of each stage."""
-    interactions = {}
-    for stage, stage_products in products.items():
-        interaction = Interaction(stage_products, ranges)
-        interactions[stage] = interaction.summarize()
-    return interactions
 
 
 def _limit_points(num_units: int, num_factors: int) -> int:

@@ -329,12 +329,16 @@ def measure_alignment(analysis: RunAnalysis) -> Scores:
 
     gram = compute_cosine_gram(analysis.bright_outputs)
     numbers = analysis.align(gram)
-    index = analysis.index
+    shape = analysis.dataset.space.shape
     if analysis.is_plane:
         is_ood = analysis.splits.is_ood
-        numbers |= summarize_best_alignment(gram, index, is_ood)
+        numbers |= summarize_best_alignment(gram, analysis.index, is_ood)
         if len(gram) <= MAX_KERNEL:
-            numbers |= schmidt.summarize_centered_schmidt(gram, index)
+            numbers |= schmidt.summarize_schmidt(
+                schmidt.center_kernel(gram),
+                shape,
+                name="schmidt_centered",
+            )
     elif analysis.splits.is_complete:
-        numbers |= schmidt.summarize_anova(gram, index)
+        numbers |= schmidt.summarize_anova(gram, shape)
     return numbers

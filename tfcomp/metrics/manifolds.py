@@ -68,13 +68,13 @@ class Components:
 @single_threaded
 def compute_components(
     rows: Array,
-    num_components: int | None = None,
+    num_components: int,
 ) -> Components:
     """Computes principal components, whose largest entry is positive.
 
     Args:
         rows: A stage by `compute_rows`, [n, units] or [n, n].
-        num_components: How many; by default all.
+        num_components: How many at most.
     """
     import scipy.linalg  # here: the help of a command needs none
 
@@ -88,8 +88,6 @@ def compute_components(
 
     # A few axes take a third of the time of all.
     size = len(product)
-    if num_components is None:
-        num_components = size
     first = max(0, size - num_components)
     variances, axes = scipy.linalg.eigh(
         product,

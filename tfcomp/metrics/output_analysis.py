@@ -19,27 +19,21 @@ from tfcomp.datasets.grid_maps import Curve, list_curves
 from tfcomp.datasets.splits import Splits
 from tfcomp.datasets.views import to_contrast
 from tfcomp.metrics import interpolation, jacobians
-from tfcomp.metrics.interaction import (
-    InteractionFn,
-    Interactions,
-    make_interaction_fn,
-)
+from tfcomp.metrics.interaction import InteractionFn, make_interaction_fn
 from tfcomp.metrics.interpolation import KernelFit, fit_kernels
 from tfcomp.metrics.kernels import summarize_alignment
-from tfcomp.metrics.point_scores import (
-    WINDOW,
-    Evaluation,
-    compute_error_ratio,
-    compute_ssim_error,
-    evaluate_images,
-)
 from tfcomp.metrics.references import (
     References,
     compute_border_distance,
     score_references,
 )
 from tfcomp.metrics.registry import Arrays, Scores
-from tfcomp.metrics.scores import compute_mse
+from tfcomp.metrics.scores import (
+    Evaluation,
+    compute_error_ratio,
+    compute_mse,
+    evaluate_images,
+)
 from tfcomp.metrics.superposition import (
     SuperpositionScores,
     compute_superposition,
@@ -58,6 +52,8 @@ from tfcomp.models.stages import (
 # Several small stages are computed at once, up to this size together.
 MAX_GROUP_BYTES = 2**29
 MAX_SIZE = 2**27  # numbers of images for superposed codes
+WINDOW = 11  # px, of SSIM
+SSIM_IMAGES = 1024  # of one call
 
 
 class TracedModel:
@@ -70,7 +66,6 @@ class TracedModel:
         model: The Keras model, whose weights may change.
         space: The factors.
         stage_sizes: Numbers of units by stage, in the order of the data flow.
-        predict_fn: From factors to `{"image": images}`, traced.
     """
 
     def __init__(self, model: keras.Model, space: FactorSpace) -> None:
@@ -90,17 +85,14 @@ class TracedModel:
             """Makes a function to some of the stages."""
             return _trace(make_stage_model(model, names))
 
-        self.predict_fn = _trace(draw)
+        self._draw = _trace(draw)
         self._make_reader = functools.cache(make_reader)
+        self._num_units = sum(self.stage_sizes.values())
         self._call_units = self._num_units
         for layer in model.layers:
             # The memory that other software takes is unknown.
             if getattr(layer, "jacobian_fn", None) is not None:
                 self._call_units = sys.maxsize
-
-    @property
-    def _num_units(self) -> int:
-        return sum(self.stage_sizes.values())
 
     def is_compatible(self, model: keras.Model, space: FactorSpace) -> bool:
         """Returns True for the same architecture, whatever the weights.
@@ -119,7 +111,7 @@ class TracedModel:
         Args:
             points: Values of the factors, [n, F].
         """
-        outputs = self._evaluate(self.predict_fn, points)
+        outputs = self._evaluate(self._draw, points)
         return outputs["image"]
 
     def read_stages(self, points: Array) -> Iterator[tuple[str, Array]]:
@@ -183,21 +175,9 @@ class TracedModel:
             functions.append(_trace(compute))
         return functions
 
-    def measure_interactions(
-        self,
-        points: Array,
-        is_repeated: bool = False,
-    ) -> Interactions:
-        """Measures the interactions of factors by stage, at points [n, F].
-
-        Args:
-            points: Values of the factors, [n, F].
-            is_repeated: Whether other weights will be measured there, too.
-        """
-        return self._interaction_fn(points, is_repeated)
-
     @cached_property
-    def _interaction_fn(self) -> InteractionFn:
+    def measure_interactions(self) -> InteractionFn:
+        """From points [n, F] to the interactions of factors by stage."""
         return make_interaction_fn(
             self.model,
             self.space,
@@ -313,7 +293,7 @@ class OutputAnalysis:
             outputs = self.traced.predict(self.splits.grid)
         return evaluate_images(
             self.dataset,
-            predict=self.traced.predict_fn,
+            predict=self.traced.predict,
             images=outputs,
         )
 
@@ -493,6 +473,22 @@ class OutputAnalysis:
             is_ood=self.splits.is_ood[rows],
             cycle=curve.factor.cycle,
         )
+
+
+def compute_ssim_error(images: Array, truth: Array) -> Array:
+    """Computes 1 - SSIM, [n]; NaN if not finite.
+
+    Args:
+        images: Outputs, [n, H, W, C], in units where 1 is the range.
+        truth: True images, [n, H, W, C].
+    """
+    parts = []
+    for start in range(0, len(images), SSIM_IMAGES):
+        rows = slice(start, start + SSIM_IMAGES)
+        similarity = tf.image.ssim(images[rows], truth[rows], max_val=1.0)
+        parts.append(similarity.numpy())
+    similarities = np.concatenate(parts, dtype=np.float64)
+    return 1.0 - similarities
 
 
 def predict_superposed_inputs(

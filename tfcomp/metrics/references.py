@@ -38,12 +38,11 @@ from tfcomp.metrics.registry import (
     finite_or_none,
     mean_or_none,
 )
-from tfcomp.metrics.scores import TINY, compute_mse
+from tfcomp.metrics.scores import TINY, Evaluation, compute_mse
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
 
 if TYPE_CHECKING:
     from tfcomp.datasets.solvable import Certificate
-    from tfcomp.metrics.point_scores import Evaluation
     from tfcomp.metrics.run_analysis import RunAnalysis
 
 References = dict[str, dict[str, float]]

@@ -23,6 +23,8 @@ module must not import TensorFlow, and SciPy only as `import scipy`. For a
 metric outside of tfcomp, use `tfcomp.register_metric`.
 """
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import functools
@@ -30,19 +32,25 @@ import importlib
 import json
 import math
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy import ndarray as Array
 
+from tfcomp.config.errors import RunError, describe_plugin_error
 from tfcomp.config.hashes import compute_code_version
 from tfcomp.config.plugins import locate
+from tfcomp.datasets.splits import choose_rows
 from tfcomp.statistics.limits import REAL, Limits
 from tfcomp.storage.files import write_text
 from tfcomp.storage.run_folder import METRICS_FILE, find_metrics, read_metrics
+
+if TYPE_CHECKING:
+    from tfcomp.datasets.dataset import Dataset
 
 Of = Literal["image", "stage", "stages", "run"]
 Better = Literal["low", "high"]
@@ -63,13 +71,15 @@ WITH_TENSORFLOW = {
     "inversion",
     "jacobians",
     "output_analysis",
-    "point_scores",
     "run_analysis",
 }
 # As in the table at the end of a training.
 SUBSET_WORDS = {"id": "trained", "ood": "held out"}
 # Metrics of these modules are shown first.
 FIRST = ["scores", "geometry", "probes"]
+# Points of ID and of OOD, and units, of the trial before training.
+TRIAL_POINTS = 64
+TRIAL_UNITS = 5
 
 
 @dataclass(frozen=True)
@@ -178,8 +188,7 @@ def list_registered(of: Of) -> list[Metric]:
     """Lists the metrics of users that can be computed in this process."""
     metrics = []
     for metric in REGISTERED.values():
-        can_run = metric.function is not None
-        if can_run and metric.of == of:
+        if metric.function and metric.of == of:
             metrics.append(metric)
     return metrics
 
@@ -207,10 +216,7 @@ def list_shipped() -> dict[str, Metric]:
 def list_metrics(*of: Of) -> list[Metric]:
     """Lists all metrics in order, or those that have values of `of`."""
     metrics = list_shipped() | REGISTERED
-    every_metric = list(metrics.values())
-    if not of:
-        return every_metric
-    return [metric for metric in every_metric if metric.of in of]
+    return [m for m in metrics.values() if not of or m.of in of]
 
 
 def label_number(name: str) -> str:
@@ -221,26 +227,20 @@ def label_number(name: str) -> str:
             Names of numbers that nobody declared stay as they are.
     """
     subset, _, metric_name = name.rpartition("/")
-    for metric in list_metrics():
-        if metric.name == metric_name:
-            words = SUBSET_WORDS.get(subset, subset)
-            return ", ".join(filter(None, [metric.axis, words]))
-    return name
+    metrics = list_shipped() | REGISTERED
+    metric = metrics.get(metric_name)
+    if metric is None:
+        return name
+    words = SUBSET_WORDS.get(subset, subset)
+    return ", ".join(filter(None, [metric.axis, words]))
 
 
-def list_leading(*of: Of) -> dict[str, str]:
-    """Lists labels of the metrics in figures of sweeps, by name."""
-    leading = {}
-    for metric in list_metrics(*of):
-        if metric.is_leading:
-            leading[metric.name] = metric.label
+def list_leading(*of: Of) -> list[str]:
+    """Lists the metrics in figures of sweeps, as `ood_mse` those of images."""
+    leading = [m.name for m in list_metrics(*of) if m.is_leading]
     if of != ("image",):
         return leading
-
-    labels = {"id_relative_mse": "ID relative MSE"}
-    for name, label in leading.items():
-        labels[f"ood_{name}"] = f"OOD {label}"
-    return labels
+    return ["id_relative_mse", *[f"ood_{name}" for name in leading]]
 
 
 def list_charts(section: str = "") -> dict[Chart, list[Metric]]:
@@ -493,11 +493,156 @@ def _add(metric: Metric) -> None:
     REGISTERED[metric.name] = metric
 
 
-def finite_or_none(value: float | None) -> float | None:
+@dataclass(frozen=True)
+class StageView:
+    """The argument of a metric of stages: one stage over the grid."""
+
+    name: str
+    activations: Array  # [n, units], float32
+    factors: Array  # values, [n, factors]
+    is_ood: Array  # which points are held out, [n]
+
+
+@dataclass(frozen=True)
+class ImageView:
+    """The argument of a metric of images: some points of the grid."""
+
+    images: Array  # outputs of the model, [n, rows, columns, channels]
+    truth: Array  # of the same shape
+    factors: Array  # values, [n, factors]
+    is_ood: Array  # which points are held out, [n]
+
+
+def compute_image_metrics(view: ImageView) -> Arrays:
+    """Computes the metrics of users of images, [n]; NaN where one fails."""
+    scores = {}
+    for metric in list_registered("image"):
+        values = _attempt(metric, view, "images")
+        if values is None:
+            values = np.full(len(view.images), np.nan)
+        scores[metric.name] = values
+    return scores
+
+
+def compute_stage_metrics(view: StageView) -> Scores:
+    """Computes the metrics of users of a stage; None where one fails."""
+    scores = {}
+    for metric in list_registered("stage"):
+        value = _attempt(metric, view, view.name)
+        scores[metric.name] = finite_or_none(value)
+    return scores
+
+
+def try_metrics(dataset: Dataset) -> None:
+    """Calls the metrics of users on true images and on a random stage.
+
+    Raises:
+        RunError: If one of them fails.
+    """
+    splits = dataset.splits
+    samples = []
+    for mask in splits.subsets.values():
+        subset = np.flatnonzero(mask)
+        sample = choose_rows(len(subset), TRIAL_POINTS)
+        samples.append(subset[sample])
+    rows = np.concatenate(samples)
+    points = splits.grid[rows]
+    is_ood = splits.is_ood[rows]
+
+    for metric in list_registered("stage"):
+        rng = np.random.default_rng(0)
+        units = rng.normal(size=(len(rows), TRIAL_UNITS))
+        activations = units.astype(np.float32)
+        stage_view = StageView("stage_0", activations, points, is_ood)
+        _compute(metric, stage_view)
+    for metric in list_registered("image"):
+        truth = dataset.render_array(points)
+        image_view = ImageView(truth, truth, points, is_ood)
+        _compute(metric, image_view)
+
+
+def _compute(metric: Metric, view: StageView | ImageView) -> Array | None:
+    """Calls a metric of a user.
+
+    Args:
+        metric: The metric.
+        view: Its argument.
+
+    Returns:
+        A number [] (or None) of a stage, or numbers [n] of images.
+
+    Raises:
+        RunError: If it fails, or returns something else.
+    """
+    name = f"the metric {metric.name!r}"
+    assert metric.function is not None
+    try:
+        value = metric.function(view)
+    except Exception as error:
+        raise RunError(f"{name}: {describe_plugin_error(error)}") from error
+
+    shape: tuple[int, ...] = ()
+    rule = "must return one number"
+    if isinstance(view, ImageView):
+        shape = view.images.shape[:1]
+        rule = f"must return a number for each of {len(view.images)} images"
+    elif value is None:
+        return None
+    try:
+        values = np.asarray(value, float)
+    except Exception as error:
+        kind = type(value).__name__
+        raise RunError(f"{name}: must return numbers, got {kind}") from error
+    if values.shape != shape:
+        sizes = list(values.shape)
+        raise RunError(f"{name}: {rule}, got numbers {sizes}")
+    return values
+
+
+def _attempt(
+    metric: Metric,
+    view: StageView | ImageView,
+    place: str,
+) -> Array | None:
+    """Calls a metric of a user; prints a note and goes on if it fails.
+
+    Args:
+        metric: The metric.
+        view: Its argument.
+        place: The stage, or `images`.
+    """
+    try:
+        values = _compute(metric, view)
+    except RunError as error:
+        print(f"note: {place}: {error}; it has no value there", file=sys.stderr)
+        return None
+    if values is None:
+        return None
+
+    low = metric.limits.low
+    high = metric.limits.high
+    is_outside = (values < low) | (values > high)
+    note = ""
+    if not np.isfinite(values).all():
+        note = "is not finite, and has no value there"
+    elif is_outside.any():
+        note = f"leaves its range [{low:g}, {high:g}]"
+    if note:
+        line = f"note: {place}: the metric {metric.name!r} {note}"
+        print(line, file=sys.stderr)
+    return values
+
+
+def finite_or_none(value: float | Array | None) -> float | None:
     """Converts to a plain float; None for a number that does not exist."""
     if value is None or not np.isfinite(value):
         return None
     return float(value)
+
+
+def make_scores(numbers: Mapping[str, Any]) -> Scores:
+    """Converts numbers by name to plain floats, as `finite_or_none`."""
+    return {name: finite_or_none(value) for name, value in numbers.items()}
 
 
 def mean_or_none(values: Array) -> float | None:

@@ -30,7 +30,6 @@ from tfcomp.metrics import (
     interaction,
     jacobians,
     manifolds,
-    point_scores,
 )
 from tfcomp.metrics.embeddings import EmbeddingAnalysis, analyze_embedding
 from tfcomp.metrics.interaction import Interactions
@@ -40,9 +39,13 @@ from tfcomp.metrics.registry import (
     Arrays,
     Metric,
     Scores,
+    StageView,
+    compute_stage_metrics,
     finite_or_none,
     is_measured,
     list_metrics,
+    list_registered,
+    make_scores,
     write_run_metrics,
 )
 from tfcomp.metrics.tuning import (
@@ -58,7 +61,7 @@ TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time
 # that grows with their square.
 FEW_POINTS = 1024
-SHOWN_UNITS = 4  # of each stage, in figures
+SHOWN_UNITS = 4  # of each stage, that vary most
 UNITS_PER_FACTOR = 2  # more of each stage, in the explorer
 MAX_COMPONENTS = 50  # that a browser can display quickly
 Result = TypeVar("Result")
@@ -296,18 +299,14 @@ class RunAnalysis(OutputAnalysis):
         probes = self._find_recorded_probes()
         if not probes:
             probes = self._fit_probes()
-        user_metrics = point_scores.compute_stage_metrics(
-            self.read_stages,
-            self.splits.grid,
-            is_ood,
-        )
-
         summary = {}
         for stage, g in self.metrics.items():
             scores = geometry.summarize_geometry(g, is_ood)
-            scores |= probes[stage]
-            scores |= user_metrics.get(stage, {})
-            summary[stage] = scores
+            summary[stage] = scores | probes[stage]
+        if list_registered("stage"):
+            for stage, activations in self.read_stages():
+                view = StageView(stage, activations, self.splits.grid, is_ood)
+                summary[stage] |= compute_stage_metrics(view)
         return LayerAnalysis(summary, self.log_volume)
 
     def _find_recorded_probes(self) -> dict[str, Scores]:
@@ -319,13 +318,9 @@ class RunAnalysis(OutputAnalysis):
         probes = {}
         for stage in self.stages:
             row = recorded.get(stage) or {}
-            for name in NO_SCORES:
-                if name not in row:
-                    return {}
-            scores = {}
-            for name in NO_SCORES:
-                scores[name] = row[name]
-            probes[stage] = scores
+            if not NO_SCORES.keys() <= row.keys():
+                return {}
+            probes[stage] = {name: row[name] for name in NO_SCORES}
         return probes
 
     def _fit_probes(self) -> dict[str, Scores]:
@@ -369,22 +364,17 @@ class RunAnalysis(OutputAnalysis):
         """Interactions of factors in every stage that has derivatives."""
         return self.measure_interactions(interaction.MEASURED_POINTS)
 
-    def measure_interactions(
-        self,
-        num_points: int,
-        is_repeated: bool = False,
-    ) -> Interactions:
+    def measure_interactions(self, num_points: int) -> Interactions:
         """Measures the interactions of factors at a sample of the grid.
 
         Args:
             num_points: Size of the sample.
-            is_repeated: Whether other weights will be measured there, too.
 
         Returns:
             Numbers by stage; None in stages that have no derivatives.
         """
         points = interaction.choose_points(self.splits.grid, num_points)
-        numbers = self.traced.measure_interactions(points, is_repeated)
+        numbers = self.traced.measure_interactions(points)
         if not numbers:
             return {}
         for stage in self.nondifferentiable:
@@ -416,11 +406,8 @@ class RunAnalysis(OutputAnalysis):
         """Tuning of the units of every stage; empty for an incomplete grid."""
         if not self.splits.is_complete:
             return {}
-        compute = functools.partial(
-            compute_tuning,
-            shape=self.dataset.space.shape,
-        )
-        return self._reduce_stages(compute)
+        shape = self.dataset.space.shape
+        return self._reduce_stages(lambda v: compute_tuning(v, shape))
 
     @cached_property
     def gradient_metrics(self) -> Arrays:
@@ -440,11 +427,8 @@ class RunAnalysis(OutputAnalysis):
 
         A row can have n numbers: use it at few points only (`for_pairs`).
         """
-        compute = functools.partial(
-            features.compute_rows,
-            is_ood=self.splits.is_ood,
-        )
-        return self._reduce_stages(compute)
+        is_ood = self.splits.is_ood
+        return self._reduce_stages(lambda v: features.compute_rows(v, is_ood))
 
     @cached_property
     def components(self) -> dict[str, manifolds.Components]:
@@ -462,48 +446,31 @@ class RunAnalysis(OutputAnalysis):
         """Participation ratios of every stage over ID and OOD."""
         ranks: dict[str, Scores] = {}
         for stage, rows in self._rows.items():
-            scores: Scores = {}
+            ranks[stage] = {}
             for subset, points in self.subsets.items():
                 rank = features.compute_participation(rows, points)
-                scores[subset] = rank
-            ranks[stage] = scores
+                ranks[stage][subset] = rank
         return ranks
 
     @cached_property
-    def most_variable_units(self) -> dict[str, tuple[Array, Array]]:
-        """Units of every stage that vary most, [k], and activations, [k, n]."""
-
-        def select(values: Array) -> tuple[Array, Array]:
-            """Returns numbers of units [u], and their activations [u, n]."""
-            variance = values.var(axis=0)
-            units = select_units(values, variance, SHOWN_UNITS)
-            activations = values[:, units]
-            return units, activations.T
-
-        return self._reduce_stages(select)
-
-    @cached_property
     def explored_units(self) -> dict[str, tuple[Array, Array]]:
-        """Units for maps of any two factors: those that vary most, and more.
+        """Units of every stage for maps, [k], and activations, [k, n].
 
-        Units that vary most over all combinations may be constant where all
-        factors but two are held. So the units that follow each factor most are
-        among them.
+        First those that vary most, then those that follow each factor most:
+        units that vary most over all combinations may be constant where all
+        factors but two are held.
         """
 
         def select(values: Array) -> tuple[Array, Array]:
             """Returns numbers of units [u], and their activations [u, n]."""
             variance = values.var(axis=0)
-            most_variable = select_units(values, variance, SHOWN_UNITS)
-            distinct = dict.fromkeys(most_variable)
+            units = select_units(values, variance, SHOWN_UNITS).tolist()
             for levels in self.index.T:
                 effects = measure_effects(values, levels)
                 followers = select_units(values, effects, UNITS_PER_FACTOR)
-                distinct |= dict.fromkeys(followers)
-
-            units = np.array(list(distinct), int)
-            activations = values[:, units]
-            return units, activations.T
+                units += followers.tolist()
+            distinct = np.array(list(dict.fromkeys(units)), int)
+            return distinct, values[:, distinct].T
 
         return self._reduce_stages(select)
 
@@ -520,12 +487,11 @@ class RunAnalysis(OutputAnalysis):
         stages = dict(self.traced.read_stages(points))
         stages[TRUTH] = self.bright_truth[curve.rows]
         is_ood = self.splits.is_ood[curve.rows]
+        periodic = curve.factor.is_closed
         statistics = {}
         for stage, values in stages.items():
             statistics[stage] = manifolds.compute_gap_statistics(
-                values,
-                is_ood,
-                periodic=curve.factor.is_closed,
+                values, is_ood, periodic
             )
         return statistics
 
@@ -566,22 +532,20 @@ def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
         By name a number of the run, or a list with a number for each stage, in
         the order of `stages`. None for a number that is not finite.
     """
-    numbers: dict[str, Any] = {"stages": analysis.stages}
-    functions = _list_functions(list_metrics("run"))
-    for function in functions:
-        for name, value in function(analysis).items():
-            numbers[name] = _to_numbers(value)
+    numbers: dict[str, Any] = {}
+    for function in _list_functions(list_metrics("run")):
+        numbers |= function(analysis)
 
-    metrics = list_metrics("stages")
-    row_by_stage = _compute_stages(analysis, metrics)
-    rows = list(row_by_stage.values())
+    rows = _compute_stages(analysis, list_metrics("stages"))
     names: dict[str, None] = {}  # an ordered set
-    for row in rows:
+    for row in rows.values():
         names |= dict.fromkeys(row)
     for name in names:
-        values = [row.get(name) for row in rows]
-        numbers[name] = _to_numbers(values)
-    return numbers
+        numbers[name] = [row.get(name) for row in rows.values()]
+
+    for name, value in numbers.items():
+        numbers[name] = _to_numbers(value)
+    return {"stages": analysis.stages, **numbers}
 
 
 def _to_numbers(value: Any) -> Any:
@@ -608,20 +572,11 @@ def tabulate_stages(
     summary = analysis.layers.summary
     # Only metrics that the summary lacks have to be computed.
     missing = set(names).difference(*summary.values())
-    metrics = []
-    for metric in list_metrics("stages"):
-        if metric.name in missing:
-            metrics.append(metric)
-
-    rows = _compute_stages(analysis, metrics)
+    metrics = [m for m in list_metrics("stages") if m.name in missing]
     table: dict[str, Scores] = {}
-    for stage, row in rows.items():
+    for stage, row in _compute_stages(analysis, metrics).items():
         scores = row | summary[stage]
-        selected: Scores = {}
-        for name in names:
-            score = scores.get(name)
-            selected[name] = finite_or_none(score)
-        table[stage] = selected
+        table[stage] = make_scores({name: scores.get(name) for name in names})
     return table
 
 
@@ -634,21 +589,14 @@ def _compute_stages(
     A function that measures several metrics returns all of them, so the rows
     may have more than the metrics that are asked for.
     """
-    rows: dict[str, Scores] = {}
-    for stage in analysis.stages:
-        rows[stage] = {}
+    rows: dict[str, Scores] = {stage: {} for stage in analysis.stages}
     for function in _list_functions(metrics):
-        scores_by_stage = function(analysis)
-        for stage, row in scores_by_stage.items():
+        for stage, row in function(analysis).items():
             rows[stage] |= row
     return rows
 
 
 def _list_functions(metrics: Sequence[Metric]) -> list[Callable[..., Any]]:
     """Lists the functions of metrics, each once."""
-    functions = []
-    for metric in metrics:
-        function = metric.function
-        if function and function not in functions:
-            functions.append(function)
-    return functions
+    functions = {metric.function: None for metric in metrics}  # an ordered set
+    return [function for function in functions if function]

@@ -44,6 +44,7 @@ with one scale s for all images. A plus with a bump of .001 on it has 1 as well.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +52,12 @@ import scipy
 from numpy import ndarray as Array
 
 from tfcomp.metrics import features
-from tfcomp.metrics.registry import Scores, computes, finite_or_none
+from tfcomp.metrics.registry import (
+    Scores,
+    computes,
+    finite_or_none,
+    make_scores,
+)
 from tfcomp.statistics.limits import SHARE
 
 if TYPE_CHECKING:
@@ -66,18 +72,18 @@ PART_ROUNDING = 1e-10
 
 
 @features.single_threaded
-def compute_schmidt_values(gram: Array, factors: Array) -> Array:
+def compute_schmidt_values(gram: Array, shape: Sequence[int]) -> Array:
     """Computes the singular values of a kernel between two factors (eq. 30).
 
     Args:
         gram: Similarity of all pairs of points, [n, n].
-        factors: Values of two factors over a full grid, [n, 2].
+        shape: Numbers of values of two factors.
 
     Returns:
         min(Nx^2, Ny^2) values, largest first; NaN if not finite.
     """
-    blocks = arrange_grid(gram, factors)  # [x, y, x', y']
-    nx, ny = blocks.shape[:2]
+    blocks = arrange_grid(gram, shape)  # [x, y, x', y']
+    nx, ny = shape
     if not np.isfinite(blocks).all():
         num_values = min(nx**2, ny**2)
         return np.full(num_values, np.nan)
@@ -98,30 +104,35 @@ def compute_explained_fraction(values: Array) -> Array:
     return np.cumsum(shares)
 
 
-def summarize_schmidt(gram: Array, factors: Array) -> Scores:
-    """Summarizes the terms of a kernel, and of the centered kernel (eq. 31).
-
-    `schmidt_explained_1` is the share of the best product kernel,
-    `schmidt_explained_2` of the best two terms, `schmidt_centered_...` the same
-    of the centered kernel. None for a kernel that is zero or not finite.
-
-    Args:
-        gram: Similarity of all pairs of points, [n, n].
-        factors: Values of two factors over a full grid, [n, 2].
-    """
-    numbers = _summarize(gram, factors, "schmidt")
-    return numbers | summarize_centered_schmidt(gram, factors)
-
-
-def summarize_centered_schmidt(gram: Array, factors: Array) -> Scores:
-    """Summarizes the terms of the centered kernel alone.
+def summarize_schmidt(
+    gram: Array,
+    shape: Sequence[int],
+    name: str = "schmidt",
+) -> Scores:
+    """Summarizes the terms of a kernel (eq. 31).
 
     Args:
         gram: Similarity of all pairs of points, [n, n].
-        factors: Values of two factors over a full grid, [n, 2].
+        shape: Numbers of values of two factors.
+        name: The beginning of names.
+
+    Returns:
+        The effective rank, as `schmidt_effective_rank`, and as
+        `schmidt_explained_1` and `schmidt_explained_2` the shares of the best
+        product kernel and of the best two terms. None for a kernel that is zero
+        or not finite.
     """
-    centered = center_kernel(gram)
-    return _summarize(centered, factors, "schmidt_centered")
+    values = compute_schmidt_values(gram, shape)
+    explained = compute_explained_fraction(values)
+    rank = features.compute_effective_rank(_square(values))
+    return make_scores(
+        {
+            f"{name}_effective_rank": rank,
+            f"{name}_explained_1": explained[0],
+            # A factor with one value leaves a single term, which is all.
+            f"{name}_explained_2": explained[:2][-1],
+        }
+    )
 
 
 def center_kernel(gram: Array) -> Array:
@@ -146,53 +157,15 @@ def center_kernel(gram: Array) -> Array:
     return centered * largest
 
 
-def _summarize(gram: Array, factors: Array, name: str) -> Scores:
-    """Computes effective rank and shares; their names begin with `name`."""
-    values = compute_schmidt_values(gram, factors)
-    explained = compute_explained_fraction(values)
-    # A factor with one value leaves a single term, which is all.
-    first = explained[0]
-    second = explained[:2][-1]
-    rank = features.compute_effective_rank(_square(values))
-    return {
-        f"{name}_effective_rank": finite_or_none(float(rank)),
-        f"{name}_explained_1": finite_or_none(first),
-        f"{name}_explained_2": finite_or_none(second),
-    }
-
-
-def arrange_grid(gram: Array, factors: Array) -> Array:
-    """Reshapes a Gram matrix over a grid to [x, y, ..., x', y', ...].
+def arrange_grid(gram: Array, shape: Sequence[int]) -> Array:
+    """Reshapes a Gram matrix over a complete grid to [x, y, ..., x', y', ...].
 
     Args:
-        gram: Similarity of all pairs of points, [n, n].
-        factors: Values of the factors, [n, F].
-
-    Raises:
-        ValueError: Unless the factors have every combination of the values
-            that occur, once each, in any order.
+        gram: Similarity of all pairs of points, last factor fastest, [n, n].
+        shape: Numbers of values of the factors.
     """
-    places = []
-    sizes = []
-    for column in np.transpose(factors):
-        values, place = np.unique(column, return_inverse=True)
-        places.append(place)
-        sizes.append(len(values))
-    shape = tuple(sizes)
-
-    cells = np.ravel_multi_index(places, shape)
-    every_cell = np.arange(np.prod(shape))
-    if not np.array_equal(np.sort(cells), every_cell):
-        text = " x ".join(map(str, sizes))
-        raise ValueError(
-            f"factors must hold each of {text} combinations once; "
-            f"received {len(factors)} points"
-        )
-
-    order = np.argsort(cells)  # the last factor runs fastest
     gram = np.asarray(gram, np.float64)
-    ordered = gram[np.ix_(order, order)]
-    return ordered.reshape(shape * 2)
+    return gram.reshape(*shape, *shape)
 
 
 def _square(values: Array) -> Array:
@@ -205,12 +178,12 @@ def _square(values: Array) -> Array:
     return scaled**2
 
 
-def summarize_anova(gram: Array, factors: Array) -> Scores:
+def summarize_anova(gram: Array, shape: Sequence[int]) -> Scores:
     """Splits the variance of a kernel by the order of its terms (A.5).
 
     Args:
         gram: Similarity of all pairs of points, [n, n].
-        factors: Values of the factors over a full grid, [n, F].
+        shape: Numbers of values of the factors.
 
     Returns:
         `factorization_ratio`, and shares: `anova_first`, `anova_second` and
@@ -218,8 +191,8 @@ def summarize_anova(gram: Array, factors: Array) -> Scores:
         and `anova_higher`. None for a kernel that does not vary or is not
         finite.
     """
-    blocks = arrange_grid(gram, factors)  # [x, y, ..., x', y', ...]
-    count = blocks.ndim // 2
+    blocks = arrange_grid(gram, shape)
+    count = len(shape)
     mean = blocks.mean()
     deviations = blocks - mean
     total = np.mean(deviations**2)
@@ -254,10 +227,7 @@ def summarize_anova(gram: Array, factors: Array) -> Scores:
             "anova_higher": max(rest, 0.0),
         }
     numbers["factorization_ratio"] = ratio
-    scores: Scores = {}
-    for name, value in numbers.items():
-        scores[name] = finite_or_none(value)
-    return scores
+    return make_scores(numbers)
 
 
 def _keep(blocks: Array, factors: list[int]) -> Array:
@@ -270,8 +240,8 @@ def _keep(blocks: Array, factors: list[int]) -> Array:
 
 
 def remove_marginals(images: Array) -> Array:
-    """Removes row and column means of images [n, H, W(, C)]; [n, H, W]."""
-    maps = _average_channels(images)
+    """Removes row and column means of images [n, H, W, C]; [n, H, W]."""
+    maps = np.asarray(images, np.float64).mean(axis=-1)
     for axes in ((1, 2), (1,), (2,)):
         means = maps.mean(axis=axes, keepdims=True)
         maps = maps - means
@@ -282,7 +252,7 @@ def compute_interaction_r2(images: Array, truth: Array) -> float | None:
     """Computes R^2 of the interaction part of images on the true part.
 
     Args:
-        images: Outputs of a model, [n, H, W] or [n, H, W, C].
+        images: Outputs of a model, [n, H, W, C].
         truth: True images of the same shape.
 
     Returns:
@@ -308,13 +278,6 @@ def compute_interaction_r2(images: Array, truth: Array) -> float | None:
     product = max(product, 0.0)  # of a negative image
     r2 = product**2 / (energy * total)
     return finite_or_none(min(r2, 1.0))
-
-
-def _average_channels(images: Array) -> Array:
-    maps = np.asarray(images, np.float64)
-    if maps.ndim == 4:
-        return maps.mean(axis=-1)
-    return maps
 
 
 @computes(

@@ -7,19 +7,26 @@ a bump has height 1.
 
 An image that is not finite has no peak: its position is never right, its number
 of peaks is 0, and mean errors are None.
+
+`evaluate_images` scores a model at all points of a dataset, ID and OOD apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray as Array
 from scipy import ndimage
 
+from tfcomp.config.process import show_progress
 from tfcomp.metrics.registry import (
+    Arrays,
+    ImageView,
     Scores,
+    compute_image_metrics,
     computes,
     finite_or_none,
     mean_or_none,
@@ -28,8 +35,11 @@ from tfcomp.metrics.registry import (
 from tfcomp.statistics.limits import AT_MOST_ONE, POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:
-    from tfcomp.datasets.dataset import Dataset
+    from tfcomp.datasets.dataset import Dataset, Render
     from tfcomp.metrics.run_analysis import RunAnalysis
+
+# From points [n, F] to images [n, H, W, C].
+Predict = Callable[[Array], Array]
 
 BACKGROUNDS = {
     "bright": 0.0,
@@ -44,6 +54,7 @@ PEAK_HEIGHTS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 # Share of the error of the reference: an image that is further off is no hit.
 HIT_ERROR = 0.5
 TINY = 1e-9  # share of a variance that rounding leaves of equal images
+BLOCK = 1024  # points that are scored at a time
 
 _BLOCK = 64  # images that are compared at a time
 # Neighbors over [n, H, W]; connections never join two images.
@@ -249,8 +260,8 @@ def score_images(
     truth: Array,
     positions: Array | None,
     polarity: str,
-    reference: Array | float | None = None,
-) -> dict[str, Array]:
+    reference: Array | float,
+) -> Arrays:
     """Scores every image, for `average_scores`, `[n]` by name.
 
     Args:
@@ -259,12 +270,10 @@ def score_images(
         positions: Of the true peaks, `[n, 2]`; None skips their scores.
         polarity: `bright` or `dark`.
         reference: The image that the relative MSE refers to, `[H, W, C]`, or
-            the value of all its pixels; by default the background.
+            the value of all its pixels.
     """
-    if reference is None:
-        reference = BACKGROUNDS[polarity]
     blank = np.broadcast_to(reference, np.shape(truth))
-    scores: dict[str, Array] = {
+    scores = {
         "mse": compute_mse_per_image(images, truth),
         "blank_mse": compute_mse_per_image(blank, truth),
     }
@@ -302,16 +311,12 @@ def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
     return np.where(is_absent, 0.0, offsets)
 
 
-def average_scores(
-    each: Mapping[str, Array],
-    offset: float | None = None,
-) -> Scores:
+def average_scores(each: Mapping[str, Array], offset: float) -> Scores:
     """Averages scores over images (`score_images`).
 
     Args:
         each: Scores of every image by name, [n].
-        offset: MSE between the mean true image and the reference; None leaves
-            `r2` without a value.
+        offset: MSE between the mean true image and the reference.
 
     Returns:
         Means by name, with `relative_mse` and `r2`; None for a number that
@@ -333,9 +338,7 @@ def average_scores(
         ratio = error / blank
         scores["relative_mse"] = finite_or_none(ratio)
         # The mean squared distance from the reference, less the mean's own.
-        variance = 0.0
-        if offset is not None:
-            variance = blank - offset
+        variance = blank - offset
         if variance > TINY * blank:
             r2 = 1 - error / variance
             scores["r2"] = finite_or_none(r2)
@@ -399,6 +402,216 @@ def _to_bright(images: Array, polarity: str) -> Array:
     if polarity == "bright":
         return contrast
     return -contrast
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Outputs and truth over the grid [n, H, W, C], and scores of subsets."""
+
+    images: Array
+    truth: Array
+    scores: dict[str, Scores]
+
+    @property
+    def tagged(self) -> Scores:
+        """Scores by their names in TensorBoard, as `ood/mse`."""
+        tagged = {}
+        for subset, values in self.scores.items():
+            for name, value in values.items():
+                tagged[f"{subset}/{name}"] = value
+        return tagged
+
+
+def evaluate_images(
+    dataset: Dataset,
+    predict: Predict,
+    images: Array,
+) -> Evaluation:
+    """Scores all scored points.
+
+    Args:
+        dataset: Has the points and true images.
+        predict: The model. It is asked where more points are scored than the
+            grid has.
+        images: Its images over the grid, [n, H, W, C].
+    """
+    truth = dataset.grid_images
+    grid_images: Array | None = images
+    grid_truth: Array | None = truth
+    if dataset.splits.is_streamed:
+        grid_images = None
+        grid_truth = None
+
+    subsets = dataset.subsets
+    scores = _score_subsets(
+        dataset,
+        predict,
+        subsets,
+        grid_images,
+        grid_truth,
+    )
+    for name, render in dataset.other_truths.items():
+        named = {}
+        for key in ("id", "ood"):
+            named[f"{key}_{name}"] = subsets[key]
+        scores |= _score_subsets(
+            dataset,
+            predict,
+            named,
+            grid_images,
+            render=render,
+        )
+    return Evaluation(images, truth, scores)
+
+
+def _score_subsets(
+    dataset: Dataset,
+    predict: Predict,
+    subsets: Mapping[str, Array],
+    images: Array | None,
+    truth: Array | None = None,
+    render: Render | None = None,
+) -> dict[str, Scores]:
+    """Scores the points of a split, block by block, and averages.
+
+    Args:
+        dataset: Has the scored points.
+        predict: The model.
+        subsets: Masks of scored points by name.
+        images: Outputs at all scored points; None computes them.
+        truth: True images at all scored points; None renders them.
+        render: Renders other true images.
+
+    Returns:
+        Means by subset and name.
+    """
+    scored = dataset.splits.scored
+    reference = np.asarray(dataset.reference)
+    num_points = len(scored.factors)
+    starts: Iterable[int] = range(0, num_points, BLOCK)
+    if images is None:  # which may take long
+        num_blocks = -(-num_points // BLOCK)
+        starts = show_progress(starts, "scores", "block", num_blocks)
+
+    blocks = []
+    sums = {}  # of true images, less the reference
+    for name in subsets:
+        sums[name] = np.zeros(dataset.image_shape)
+    for start in starts:
+        rows = slice(start, start + BLOCK)
+        points = scored.factors[rows]
+        if images is None:
+            outputs = predict(points)
+        else:
+            outputs = images[rows]
+        if truth is None:
+            targets = dataset.render_array(points, render)
+        else:
+            targets = truth[rows]
+
+        is_ood = scored.is_ood[rows]
+        block = score_points(dataset, outputs, targets, points, is_ood)
+        blocks.append(block)
+        for name, mask in subsets.items():
+            is_in = mask[rows]
+            total = targets[is_in].sum(axis=0, dtype=np.float64)
+            sums[name] += total - is_in.sum() * reference
+
+    each = {}
+    for name in blocks[0]:
+        each[name] = np.concatenate([block[name] for block in blocks])
+    scores = {}
+    for name, mask in subsets.items():
+        mean = sums[name] / max(mask.sum(), 1)
+        offset = float(np.mean(mean**2))
+        values = {key: numbers[mask] for key, numbers in each.items()}
+        scores[name] = average_scores(values, offset)
+    return scores
+
+
+def score_points(
+    dataset: Dataset,
+    images: Array,
+    truth: Array,
+    factors: Array,
+    is_ood: Array,
+) -> Arrays:
+    """Scores images at points, [n] by name.
+
+    Args:
+        dataset: Has the reference image.
+        images: Outputs of a model, [n, H, W, C].
+        truth: True images, [n, H, W, C].
+        factors: The points, [n, F].
+        is_ood: Which are held out, [n].
+    """
+    positions = None
+    if dataset.has_position:
+        positions = factors
+    scores = score_images(
+        images,
+        truth,
+        positions=positions,
+        polarity=dataset.polarity,
+        reference=dataset.reference,
+    )
+    compare = dataset.compare
+    if compare is not None:  # several images for a combination
+        blank = np.broadcast_to(dataset.reference, truth.shape)
+        error, deviation = compare(factors, images)
+        floor, _ = compare(factors, truth)
+        blank_error, _ = compare(factors, blank)
+        scores["mse"] = error
+        scores["mse_sd"] = deviation
+        scores["floor_mse"] = floor
+        scores["blank_mse"] = blank_error
+
+    view = ImageView(
+        images=images,
+        truth=truth,
+        factors=factors,
+        is_ood=is_ood,
+    )
+    return scores | compute_image_metrics(view)
+
+
+def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
+    """Divides MSE by the MSE of `Dataset.reference`, at grid points, [n].
+
+    Args:
+        dataset: Has the reference.
+        evaluation: Outputs and truth over its grid.
+    """
+    points = dataset.splits.grid
+    truth = evaluation.truth
+    images = evaluation.images
+    reference = np.broadcast_to(dataset.reference, truth.shape)
+    error = compute_mse(
+        dataset,
+        points,
+        images,
+        truth,
+    )
+    blank = compute_mse(
+        dataset,
+        points,
+        reference,
+        truth,
+    )
+    return divide(error, blank)
+
+
+def divide(values: Array, by: Array) -> Array:
+    """Divides values; 0 / 0 is 0, and another value over 0 is infinite.
+
+    Args:
+        values: The numbers above the line.
+        by: The numbers below it, of the same shape.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        is_zero = values == 0
+        ratio = values / by
+        return np.where(is_zero, 0.0, ratio)
 
 
 @computes(

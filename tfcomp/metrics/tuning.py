@@ -47,7 +47,7 @@ from tfcomp.metrics.registry import (
     Rows,
     Scores,
     computes,
-    finite_or_none,
+    make_scores,
 )
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE
 
@@ -163,8 +163,7 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     pairs = tuning.pair_share[is_alive]
     products = tuning.product_share[is_alive]
     weights = tuning.variance[is_alive]
-    is_finite = np.isfinite(sums).all()
-    if not sums.size or not is_finite:
+    if not sums.size or not np.isfinite(sums).all():
         # As for one unit before anything is explained.
         nothing = np.full(1, np.nan)
         sums = nothing
@@ -181,9 +180,7 @@ def summarize_tuning(tuning: Tuning) -> Scores:
         "dead_unit_fraction": np.mean(tuning.is_dead),
     }
     scores |= _count_types(sums, products, weights)
-    for name, score in scores.items():
-        scores[name] = finite_or_none(score)
-    return scores
+    return make_scores(scores)
 
 
 def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
@@ -447,11 +444,7 @@ def _find_first(maps: Array) -> Array:
 
 def _average_others(maps: Array, kept: list[int]) -> Array:
     """Averages maps [..., units] over all factors but the kept ones."""
-    num_factors = maps.ndim - 1
-    others = []
-    for axis in range(num_factors):
-        if axis not in kept:
-            others.append(axis)
+    others = set(range(maps.ndim - 1)).difference(kept)
     return maps.mean(axis=tuple(others), keepdims=True)
 
 
@@ -480,14 +473,13 @@ def measure_tuning(analysis: RunAnalysis) -> Rows:
     for stage, tuning in analysis.tuning.items():
         summary = summarize_tuning(tuning)
         share = summary["additive_share_weighted"]
-        interaction = None
-        if share is not None:
-            interaction = 1 - share
         row: Scores = {
             "additive_share": summary["additive_share_mean"],
             "additive_share_weighted": share,
-            "interaction_share": interaction,
+            "interaction_share": None,
         }
+        if share is not None:
+            row["interaction_share"] = 1 - share
         if num_factors == 2:
             for name in NO_TYPES:
                 row[name] = summary[name]

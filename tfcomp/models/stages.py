@@ -152,7 +152,6 @@ def evaluate_in_batches(
     fn: Callable[[tf.Tensor], StageDict],
     factors: np.ndarray,
     batch_size: int = BATCH_SIZE,
-    traced: bool = True,
 ) -> dict[str, np.ndarray]:
     """Evaluates a function of factors over a whole grid, batch by batch.
 
@@ -160,10 +159,10 @@ def evaluate_in_batches(
     keeps.
 
     Args:
-        fn: Maps factors [b, F] to {name: tensor [b, ...]}, row by row.
+        fn: Maps factors [b, F] to {name: tensor [b, ...]}, row by row. It is
+            traced, unless it is a `tf.function`.
         factors: The points, [n, F], cast to float32.
         batch_size: Points of a call, at most.
-        traced: Makes `fn` a `tf.function`, unless it is one.
 
     Returns:
         Arrays [n, ...] by name.
@@ -177,7 +176,7 @@ def evaluate_in_batches(
     padded = np.pad(points, margins, mode="edge")
 
     traced_type = tf.types.experimental.PolymorphicFunction
-    if traced and not isinstance(fn, traced_type):
+    if not isinstance(fn, traced_type):
         fn = tf.function(fn)
 
     # Filled batch by batch: joined at the end, they would take twice as much.

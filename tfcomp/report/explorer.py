@@ -22,14 +22,10 @@ from tfcomp.datasets.tables import VectorDataset
 from tfcomp.datasets.views import MAX_EXPLORED, from_contrast
 from tfcomp.figures.image_files import encode, make_sprite, read_outputs
 from tfcomp.figures.pictures import label_error
-from tfcomp.metrics.point_scores import (
-    compute_error_ratio,
-    divide,
-    score_points,
-)
 from tfcomp.metrics.references import predict_references
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.scores import compute_error_ratio, divide, score_points
 from tfcomp.metrics.superposition import superpose
 from tfcomp.report.page import TEMPLATES, render_template
 from tfcomp.report.verbalize import rename_runs

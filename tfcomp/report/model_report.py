@@ -25,9 +25,9 @@ from tfcomp.datasets.tables import make_listed_region, make_table_dataset
 from tfcomp.figures import pictures
 from tfcomp.figures.exhibits import Plot, Width, figure_to_png, fit_width
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
-from tfcomp.metrics.point_scores import evaluate_images, try_metrics
-from tfcomp.metrics.registry import SUBSET_WORDS
+from tfcomp.metrics.registry import SUBSET_WORDS, try_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
+from tfcomp.metrics.scores import evaluate_images
 from tfcomp.models import loading
 from tfcomp.models.adapters import check_outputs, wrap_model
 from tfcomp.models.stages import evaluate_in_batches, make_stage_model
@@ -567,8 +567,8 @@ def _sample(
         and by reader what it reads in each, [n, F].
     """
 
-    def draw(factors: Any) -> dict[str, Any]:
-        return {"image": run.model(factors)}
+    def predict(points: np.ndarray) -> np.ndarray:
+        return evaluate_in_batches(lambda f: {"": run.model(f)}, points)[""]
 
     dataset = run.dataset
     tables = []
@@ -576,9 +576,9 @@ def _sample(
     images = outputs
     for number in range(samples):
         if number > 0:
-            images = evaluate_in_batches(draw, dataset.splits.grid)["image"]
+            images = predict(dataset.splits.grid)
         if samples > 1:
-            evaluation = evaluate_images(dataset, draw, images)
+            evaluation = evaluate_images(dataset, predict, images)
             tables.append(pd.DataFrame(evaluation.scores))
         for reader, readings in zip(readers, read, strict=True):
             readings.append(reader.read(images))

@@ -248,13 +248,18 @@ def make_matrices(
 
 def _list_terms(analysis: RunAnalysis, grams: Grams) -> Exhibit:
     """Lists the variance of kernels by their terms (appendix A.5)."""
-    index = analysis.index
+    shape = analysis.dataset.space.shape
     rows = []
     for name, gram in grams.items():
         row = {"run": analysis.name, "similarity": name}
-        row |= schmidt.summarize_anova(gram, index)
+        row |= schmidt.summarize_anova(gram, shape)
         if analysis.is_plane:
-            row |= schmidt.summarize_schmidt(gram, index)
+            row |= schmidt.summarize_schmidt(gram, shape)
+            row |= schmidt.summarize_schmidt(
+                schmidt.center_kernel(gram),
+                shape,
+                name="schmidt_centered",
+            )
         rows.append(row)
     return show_run(analysis, "schmidt", rows=rows)
 

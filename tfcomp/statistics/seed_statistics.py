@@ -77,11 +77,7 @@ def compute_statistics(
     deviation = None
     if count > 1:
         deviation = float(sample.std(ddof=1))
-    low = None
-    high = None
-    interval = compute_interval(sample.tolist(), limits)
-    if interval is not None:
-        low, high = interval
+    low, high = compute_interval(sample.tolist(), limits)
     return Statistics(
         mean=float(sample.mean()),
         deviation=deviation,
@@ -94,7 +90,7 @@ def compute_statistics(
 def compute_interval(
     values: Sequence[float],
     limits: Limits = REAL,
-) -> tuple[float, float] | None:
+) -> tuple[float, float] | tuple[None, None]:
     """Computes Student's 95 % interval of the mean, within the limits.
 
     Args:
@@ -102,19 +98,20 @@ def compute_interval(
         limits: Their range; ignored if a number is outside.
 
     Returns:
-        Both ends. None for fewer than two numbers, or if all are equal, also up
-        to rounding at an end of the range: their spread is unknown.
+        Both ends. They are None for fewer than two numbers, or if all are
+        equal, also up to rounding at an end of the range: their spread is
+        unknown.
     """
     sample = np.asarray(values, float)  # [n]
     count = len(sample)
     if count < 2 or np.ptp(sample) == 0:
-        return None
+        return None, None
     from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 
     limits = limits.widen(sample.tolist())
     mean = sample.mean()
     if math.isinf(limits.link(mean)):
-        return None  # all are at an end of the range, but for rounding
+        return None, None  # all are at an end of the range, but for rounding
     deviation = sample.std(ddof=1)
     standard_error = deviation / math.sqrt(count)
     quantile = stdtrit(count - 1, UPPER_TAIL)
@@ -368,21 +365,14 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     Returns:
         The adjusted p-values in the same order, at most 1 each.
     """
-    tests = []
-    for index, p_value in enumerate(p_values):
-        if p_value is not None:
-            tests.append((p_value, index))
-    tests.sort()
+    import pandas as pd
 
-    adjusted: list[float | None] = [None for _ in p_values]
-    num_left = len(tests)
-    largest = 0.0
-    for p_value, index in tests:
-        # Never below the p-value before it, so that their order stays.
-        largest = max(largest, num_left * p_value)
-        adjusted[index] = min(1.0, largest)
-        num_left -= 1
-    return adjusted
+    every_test = pd.Series(np.asarray(p_values, float))
+    tests = every_test.dropna().sort_values()
+    products = tests * np.arange(len(tests), 0, -1)
+    # Never below the p-value before it, so that their order stays.
+    adjusted = products.cummax().clip(upper=1.0).to_dict()
+    return [adjusted.get(index) for index in range(len(p_values))]
 
 
 def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
@@ -420,21 +410,34 @@ def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
     has_seeds = len(seeds) > 0
     # A ratio has its interval in log scale, where zero has no place.
     if is_error and has_seeds and min(*before, *after) > 0:
-        logs_before = np.log(before)
-        logs_after = np.log(after)
-        log_ratios = logs_after - logs_before
+        log_ratios = np.log(after) - np.log(before)
         logs = compute_statistics(log_ratios)
-        log_mean, _, log_low, log_high = list_numbers(logs)
-        numbers["ratio"] = _exp_or_none(log_mean)
-        numbers["ratio_low"] = _exp_or_none(log_low)
-        numbers["ratio_high"] = _exp_or_none(log_high)
+        assert logs is not None
+        ratio = exponentiate(logs)
+        numbers["ratio"] = ratio.mean
+        numbers["ratio_low"] = ratio.low
+        numbers["ratio_high"] = ratio.high
     return numbers
 
 
-def _exp_or_none(value: float | None) -> float | None:
-    if value is None:
-        return None
-    return float(np.exp(value))
+def exponentiate(logs: Statistics) -> Statistics:
+    """Returns the geometric mean and its interval, without a deviation.
+
+    Args:
+        logs: Statistics of logarithms.
+    """
+    low = None
+    high = None
+    if logs.low is not None and logs.high is not None:
+        low = float(np.exp(logs.low))
+        high = float(np.exp(logs.high))
+    return Statistics(
+        mean=float(np.exp(logs.mean)),
+        deviation=None,
+        low=low,
+        high=high,
+        count=logs.count,
+    )
 
 
 def _compute_p(differences: np.ndarray) -> float | None:
@@ -521,17 +524,6 @@ def _count_combinations(
 
 
 @dataclass(frozen=True)
-class SizeMean:
-    """Geometric mean of the counts of one size over seeds; 95 % interval."""
-
-    size: int
-    mean: float
-    low: float | None
-    high: float | None
-    num_seeds: int
-
-
-@dataclass(frozen=True)
 class PowerLaw:
     """count = constant * size ** slope, with the 95 % interval of the slope."""
 
@@ -550,7 +542,7 @@ class PowerLaw:
 def average_sizes(
     sizes: Sequence[int],
     counts: Sequence[float],
-) -> list[SizeMean]:
+) -> dict[int, Statistics]:
     """Averages the counts of each size over seeds, in log scale.
 
     Args:
@@ -558,34 +550,23 @@ def average_sizes(
         counts: Positive counts at these sizes, [n].
 
     Returns:
-        The geometric mean of each distinct size, by ascending size.
+        Geometric means with 95 % intervals by size, ascending.
     """
-    numbers = np.asarray(counts, float)
-    logs = np.log(numbers)  # [n]
-    means = []
+    logs = np.log(np.asarray(counts, float))  # [n]
+    means = {}
     for size in sorted(set(sizes)):
         is_size = np.equal(sizes, size)
-        same_size = logs[is_size]
-        low = None
-        high = None
-        interval = compute_interval(same_size)
-        if interval is not None:
-            ends = np.exp(interval)
-            low, high = ends.tolist()
-        log_mean = same_size.mean()
-        mean = SizeMean(
-            size=size,
-            mean=float(np.exp(log_mean)),
-            low=low,
-            high=high,
-            num_seeds=len(same_size),
-        )
-        means.append(mean)
+        statistics = compute_statistics(logs[is_size])
+        assert statistics is not None
+        means[size] = exponentiate(statistics)
     return means
 
 
-def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
+def fit_power_law(means: Mapping[int, Statistics]) -> PowerLaw | None:
     """Fits a line to the logarithms of sizes and means.
+
+    Args:
+        means: By `average_sizes`.
 
     Returns:
         The law; None for fewer than two sizes. Two sizes give no interval.
@@ -595,9 +576,8 @@ def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
     if len(means) < 2:
         return None
 
-    points = [[mean.size, mean.mean] for mean in means]
-    logs = np.log(points)  # [sizes, 2]
-    log_sizes, log_means = logs.T
+    log_sizes = np.log(list(means))
+    log_means = np.log([mean.mean for mean in means.values()])
     line = stats.linregress(log_sizes, log_means)
     low = None
     high = None
@@ -607,10 +587,9 @@ def fit_power_law(means: Sequence[SizeMean]) -> PowerLaw | None:
         half_width = quantile * line.stderr
         low = float(line.slope - half_width)
         high = float(line.slope + half_width)
-    constant = np.exp(line.intercept)
     return PowerLaw(
         slope=float(line.slope),
         low=low,
         high=high,
-        constant=float(constant),
+        constant=float(np.exp(line.intercept)),
     )

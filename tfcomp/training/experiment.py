@@ -26,8 +26,11 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.materialized import attach_examples
 from tfcomp.datasets.solvable import measure_coverage
-from tfcomp.metrics.point_scores import try_metrics
-from tfcomp.metrics.registry import USER_METRICS, describe_user_metrics
+from tfcomp.metrics.registry import (
+    USER_METRICS,
+    describe_user_metrics,
+    try_metrics,
+)
 from tfcomp.models.loading import hash_weights
 from tfcomp.models.registry import is_shipped
 from tfcomp.storage import files, run_folder

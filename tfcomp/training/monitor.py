@@ -33,10 +33,10 @@ from tfcomp.figures.exhibits import (
 )
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
 from tfcomp.metrics.interaction import WATCHED_POINTS
-from tfcomp.metrics.point_scores import Evaluation, compute_error_ratio
 from tfcomp.metrics.references import score_certified, score_references
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.metrics.run_analysis import RunAnalysis
+from tfcomp.metrics.scores import Evaluation, compute_error_ratio
 from tfcomp.storage.files import (
     DamagedFileError,
     open_log,
@@ -273,10 +273,7 @@ class Monitor(keras.callbacks.Callback):
             return
         summaries.write_stages(epoch, analysis.layers.summary)
         if self._config.layerwise_every:
-            shares = analysis.measure_interactions(
-                WATCHED_POINTS,
-                is_repeated=True,
-            )
+            shares = analysis.measure_interactions(WATCHED_POINTS)
             summaries.write_stages(epoch, shares)
 
 

@@ -250,7 +250,7 @@ def plant(exponent: float) -> pd.DataFrame:
 def test_a_planted_exponent_is_recovered(exponent: int):
     means, law = fit_law(plant(exponent))
 
-    assert [mean.size for mean in means] == SIZES
+    assert list(means) == SIZES
     assert law.slope == approx(exponent)
     assert law.constant == approx(2)
 
