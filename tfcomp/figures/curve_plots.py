@@ -147,7 +147,7 @@ def draw_curves(
 
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
-    _draw_lines(axes, points, list(table))
+    _draw_lines(axes, points, [str(name) for name in table])
     _start_at_zero(axes)
     if shaded is not None:
         shade_interval(axes, *shaded)
@@ -267,7 +267,7 @@ def draw_stage_panels(
         ylim: The ends of their axis, if they are fixed.
     """
     table = tabulate_curves(curves, limits, "stage")
-    stages = merge_stages([list(seeds) for seeds in curves.values()])
+    stages = merge_stages([list(map(str, seeds)) for seeds in curves.values()])
     points = table.assign(x=table["stage"].map(stages.index))
     placed = {}
     for line, seeds in curves.items():
@@ -436,7 +436,7 @@ def _draw_seeds(axes: Axes, seeds: pd.DataFrame, color: str) -> None:
     limits = axes.get_ylim()
     for numbers in seeds.to_numpy():
         axes.plot(
-            list(seeds),
+            seeds.columns,
             numbers,
             color=color,
             lw=exhibits.scale_text(0.7),

@@ -54,7 +54,7 @@ REFERENCES = {"relative_mse": "", "r2": "_r2", "": ""}
 SHOWN = "coverage mean low high n determined additive nearest".split()
 RESAMPLES = 1000
 MIN_SEEDS = 3  # whose resamples say something
-Values = Mapping[int, float | None]  # of a number, by seed
+Values = Mapping[Any, float | None]  # of a number, by seed
 
 
 def coverage_table(
