@@ -80,13 +80,13 @@ def plot_families(families: pd.DataFrame) -> bytes:
     ordered = ordered.sort_values("family", kind="stable")
     marks = []
     for row in ordered.to_dict("records"):
-        ends = (row["low"], row["high"])
         marks += list_marks(
             row["family"],
             row["decoder"],
             seeds=[],
             mean=row["r2"],
-            ends=ends,
+            low=row["low"],
+            high=row["high"],
         )
     with fit_width(9):
         figure = draw_forest(marks)

@@ -170,7 +170,7 @@ def show_error_curve(analysis: RunAnalysis) -> list[Exhibit]:
     """Shows the error at every value of a factor with a gap."""
     if not analysis.gaps:
         return []
-    figure = picture_error_curve(analysis.dataset, analysis.evaluation)
+    figure = picture_error_curve(analysis.dataset, analysis.error)
     factor = analysis.curves[0].factor.name
     exhibit = make_exhibit(
         "error_curve",

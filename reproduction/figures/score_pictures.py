@@ -7,14 +7,10 @@ import pandas as pd
 from reproduction.claims.evidence import Networks, Reader
 from reproduction.figures.paper_figure import Drawn, FigureRuns
 from reproduction.thresholds.laws import plot_thresholds
-from tfcomp.figures.curve_plots import (
-    draw_stage_panels,
-    join_curves,
-    list_seeds,
-)
+from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Plot
 from tfcomp.metrics.registry import find_limits, label_number
-from tfcomp.report.table_plots import average, draw_score_panels
+from tfcomp.report.table_plots import draw_score_panels
 
 SEEDS = "seeds that fit the training images (where none does, all)"
 # The metric of each stage, the label of its axis, and its description.
@@ -53,7 +49,6 @@ def draw_stages(
     """
     metric, ylabel, words = STAGES[name]
     curves = {}
-    seeds = []
     for label, networks in runs.groups.items():
         code, _, line = label.partition(", ")
         table = networks.stages(metric)
@@ -63,9 +58,7 @@ def draw_stages(
         if name == "volume":
             table = table.sub(table["code"], axis=0)
         # Networks of one depth have the same stages with both codes.
-        panel = f"{code} code"
-        curves[panel, line] = average(table, find_limits(metric))
-        seeds.append(list_seeds(table, panel, line, "stage"))
+        curves[f"{code} code", line] = table
     if not curves:
         return {}
     caption = (
@@ -73,9 +66,9 @@ def draw_stages(
         "at the axis where they are wide. Thin lines: seeds."
     )
     plot = draw_stage_panels(
-        join_curves(curves, "stage"),
+        curves,
         ylabel=ylabel,
-        seeds=pd.concat(seeds),
+        limits=find_limits(metric),
     )
     return {caption: plot}
 

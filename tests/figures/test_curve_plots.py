@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 from tests.figures.looks import check_axes, get_legend, get_titles
 from tfcomp.figures import curve_plots
@@ -56,11 +57,10 @@ def test_errors_begin_at_0(lowest, start):
 
 
 def test_numbers_up_to_0_have_no_logarithm():
-    table = pd.DataFrame({"mean": [1, 0, 0.0001]})
-    points = curve_plots.join_curves({("loss", "a"): table})
+    curves = {("loss", "a"): pd.DataFrame([[1, 0, 0.0001]])}
 
     figure = curve_plots.draw_curve_panels(
-        points,
+        curves,
         xlabel="x",
         log=["loss"],
     )
@@ -74,42 +74,24 @@ def test_numbers_up_to_0_have_no_logarithm():
 
 
 def test_wide_intervals_are_cut_and_seeds_are_lines():
-    mean = pd.DataFrame(
-        {
-            "mean": [1.0, 0.0],
-            "low": [0.9, -12.0],
-            "high": [1.1, 1.0],
-        },
-        index=["code", "image"],
-    )
-    numbers = pd.DataFrame(
-        {"code": [1.0, 1.0], "image": [-9.0, 9.0]},
-        index=[100, 101],
-    )
-    points = curve_plots.join_curves({("", "all"): mean}, "stage")
-    seeds = curve_plots.list_seeds(numbers, "", "all", "stage")
+    seeds = pd.DataFrame({"code": [0.9, 1.1], "image": [-9.0, 9.0]})
 
-    figure = curve_plots.draw_stage_panels(
-        points,
-        ylabel="R²",
-        seeds=seeds,
-    )
+    figure = curve_plots.draw_stage_panels({("", "all"): seeds}, ylabel="R²")
 
     (axes,) = figure.axes
     low, high = axes.get_ylim()
     assert -0.5 < low < 0
     assert 1 < high < 1.5
     lines = [line.get_ydata().tolist() for line in axes.lines]
-    assert lines == [[1, 0], [1, -9], [1, 9]]
+    assert lines == [[1, 0], [0.9, -9], [1.1, 9]]
     assert list(figure.data["mean"]) == [1, 0]
 
 
 def test_layers_of_other_models_keep_their_names():
     layers = ["conv_1", "logits"]
-    table = pd.DataFrame({"mean": [1.0, 0.0]}, layers)
-    points = curve_plots.join_curves({("", "all"): table}, "stage")
+    curves = {("", "all"): pd.DataFrame([[1.0, 0.0]], columns=layers)}
 
-    figure = curve_plots.draw_stage_panels(points, ylabel="R²")
+    figure = curve_plots.draw_stage_panels(curves, ylabel="R²")
 
     (axes,) = figure.axes
     labels = [label.get_text() for label in axes.get_xticklabels()]
@@ -118,35 +100,29 @@ def test_layers_of_other_models_keep_their_names():
 
 
 def test_curves_with_bands_in_panels():
-    plain = pd.DataFrame({"mean": [3, 2, 1]}, index=[1, 2, 3])
-    banded = pd.DataFrame(
-        {
-            "mean": [5, 4],
-            "low": [4, 3],
-            "high": [6, 5],
-        },
-        index=[1, 2],
-    )
+    single = pd.DataFrame([[3, 2, 1]], columns=[1, 2, 3])
+    double = pd.DataFrame([[4.9, 3.9], [5.1, 4.1]], columns=[1, 2])
     curves = {
-        ("loss", "a"): plain,
-        ("loss", "b"): banded,
-        ("error", "b"): banded,
+        ("loss", "a"): single,
+        ("loss", "b"): double,
+        ("error", "b"): double,
     }
 
-    points = curve_plots.join_curves(curves)
-    figure = curve_plots.draw_curve_panels(points, xlabel="epoch")
+    figure = curve_plots.draw_curve_panels(curves, xlabel="epoch")
 
     loss, error = figure.axes
     assert get_titles(figure) == ["loss", "error"]
-    first, second = loss.lines
-    (again,) = error.lines
+    first, second = loss.lines[:2]  # then those of seeds
+    again = error.lines[0]
     assert_array_equal(first.get_xydata(), [[1, 3], [2, 2], [3, 1]])
-    assert_array_equal(second.get_xydata(), [[1, 5], [2, 4]])
+    assert_allclose(second.get_xydata(), [[1, 5], [2, 4]])
     assert_array_equal(again.get_xydata(), second.get_xydata())
     (polygon,) = error.collections
     (band,) = polygon.get_paths()
-    corners = np.unique(band.vertices, axis=0)
-    assert corners.tolist() == [[1, 4], [1, 6], [2, 3], [2, 5]]
+    x, y = np.unique(band.vertices.round(9), axis=0).T
+    half = 0.1 * stats.t.ppf(0.975, df=1)
+    assert_array_equal(x, [1, 1, 2, 2])
+    assert_allclose(y, [5 - half, 5 + half, 4 - half, 4 + half])
     # A line has one color in all panels.
     assert again.get_color() == second.get_color()
     assert second.get_color() != first.get_color()
@@ -155,15 +131,14 @@ def test_curves_with_bands_in_panels():
 
 def test_a_shorter_line_of_stages_ends_at_the_image_too():
     curves = {
-        ("", "depth 0"): pd.DataFrame({"mean": [0.5, None, 0.9]}, SHALLOW),
-        ("", "depth 2"): pd.DataFrame({"mean": [0.5, 0.6, 0.7, 0.8, 1]}, DEEP),
+        ("", "depth 0"): pd.DataFrame([[0.5, np.nan, 0.9]], columns=SHALLOW),
+        ("", "depth 2"): pd.DataFrame([[0.5, 0.6, 0.7, 0.8, 1]], columns=DEEP),
     }
 
-    points = curve_plots.join_curves(curves, "stage")
     figure = curve_plots.draw_stage_panels(
-        points,
+        curves,
         ylabel="MSE",
-        limits=(0.5, 1.0),
+        ylim=(0.5, 1.0),
     )
 
     (axes,) = figure.axes
@@ -192,29 +167,17 @@ def test_merged_order_agrees_with_all(lists, expected):
 
 
 def test_forests_have_seeds_means_and_intervals():
-    marks = curve_plots.list_marks(
-        "OOD",
-        "first",
-        [0.7, 0.8, 0.9],
-        0.8,
-        (0.55, 1.05),
-    )
+    marks = curve_plots.list_marks("OOD", "first", [0.7, 0.9], 0.8, 0.55, 1.05)
     for panel in ("OOD", "ID"):
-        marks += curve_plots.list_marks(
-            panel,
-            "single",
-            [0.3],
-            0.3,
-            (None, None),
-        )
+        marks += curve_plots.list_marks(panel, "single", [0.3], 0.3)
 
     figure = curve_plots.draw_forest(marks, log=["OOD"])
 
     counts = figure.data.groupby(["panel", "mark"]).size()
-    assert counts.tolist() == [1, 1, 2, 4]
+    assert counts.tolist() == [1, 1, 2, 3]
     ood, only_single = figure.axes
     places = [line.get_xdata().tolist() for line in ood.lines]
-    assert places == [[0.7, 0.8, 0.9], [0.55, 1.05], [0.8], [0.3], [0.3]]
+    assert places == [[0.7, 0.9], [0.55, 1.05], [0.8], [0.3], [0.3]]
     labels = [label.get_text() for label in ood.get_yticklabels()]
     assert labels == ["first", "single"]
     assert ood.yaxis_inverted()

@@ -1,9 +1,9 @@
 """Line plots, and forest plots: scores as seeds, means and intervals.
 
-Line plots are drawn from a table with a row for each point of a line: its
-`panel`, `line`, `x` or `stage`, and `mean`, with the ends `low` and `high` of
-an interval if there is one. Forest plots have a row for each setting, in which
-its scores lie along x, and a panel for each score.
+Lines are means over seeds. *Curves* are their numbers: for each panel and line
+a table with a row for each seed, and a column for each place (x, or a stage).
+Forest plots have a row for each setting, in which its scores lie along x, and a
+panel for each score.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -28,9 +28,13 @@ from matplotlib.ticker import (
 from tfcomp.figures import exhibits
 from tfcomp.figures.exhibits import Plot
 from tfcomp.metrics.registry import label_number
+from tfcomp.statistics.limits import REAL, Limits
+from tfcomp.statistics.seed_statistics import Statistics, estimate_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    Curves = Mapping[tuple[str, str], pd.DataFrame]
 
 # Okabe and Ito's colors, which differ for color-blind readers, the darkest
 # first; their yellow is too faint for a line. Users' `axes.prop_cycle` takes
@@ -55,7 +59,7 @@ MAX_MARKERS = 16  # of a line; more would hide it
 # Intervals may widen the axis of their means by this share on either side.
 MAX_WIDENING = 0.25
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-TFCOMP_STAGE = re.compile(r"code|image|stage_(\d+)")
+TFCOMP_STAGE = re.compile(r"code|image|stage_\d+")
 # In inches: a panel of curves, a panel of stages, and a row of a forest.
 PANEL_WIDTH = 3.4
 STAGE_HEIGHT = 2.6
@@ -67,62 +71,58 @@ BASELINES = {
 }
 
 
-def join_curves(
-    curves: Mapping[tuple[str, str], pd.DataFrame],
-    x: str = "x",
-) -> pd.DataFrame:
-    """Joins curves to one table.
+def average_seeds(
+    values: Mapping[Any, float | None],
+    limits: Limits,
+    estimate: Callable[..., Statistics | None] = estimate_mean,
+) -> dict[str, float]:
+    """Averages seeds, with the ends of the 95 % interval.
 
     Args:
-        curves: By panel and line, a table whose index has the values of x,
-            with the column `mean`, and `low` and `high` of intervals.
-        x: The name of the column that the index becomes, `x` or `stage`.
+        values: A number by seed.
+        limits: Its range.
+        estimate: Averages, as `estimate_geometric` does.
 
     Returns:
-        A row for each point, with NaN for numbers that are not finite. Columns
-        of ends that have no number are left out.
+        `mean`, `low` and `high`; NaN where one is unknown.
+    """
+    result = estimate(values, limits)
+    numbers = {}
+    for name in ("mean", "low", "high"):
+        number = getattr(result, name, None)
+        numbers[name] = math.nan if number is None else number
+    return numbers
+
+
+def tabulate_curves(
+    curves: Curves,
+    limits: Limits = REAL,
+    x: str = "x",
+) -> pd.DataFrame:
+    """Averages curves over seeds.
+
+    Args:
+        curves: Numbers by seed and place, by panel and line.
+        limits: The range of the numbers.
+        x: The column of the places, `x` or `stage`.
+
+    Returns:
+        A row for each point: `panel`, `line`, the place, the `mean`, and the
+        ends `low` and `high` of the interval if any line has one. Numbers that
+        are not finite are NaN.
     """
     import pandas as pd  # here: training needs none
 
-    joined = pd.concat(curves)
-    named = joined.rename_axis(["panel", "line", x])
-    table = named.reset_index()
-    ends = [end for end in ("low", "high") if end in table]
-    columns = ["mean", *ends]
-    numbers = table[columns].astype(float)
-    is_finite = np.isfinite(numbers)
-    table[columns] = numbers.where(is_finite)
-
-    empty_ends = []
-    for end in ends:
-        if table[end].isna().all():
-            empty_ends.append(end)
-    return table.drop(columns=empty_ends)
-
-
-def list_seeds(
-    table: pd.DataFrame,
-    panel: str,
-    line: str,
-    x: str = "x",
-) -> pd.DataFrame:
-    """Lists the points of seeds, whose mean is a line; none of a single seed.
-
-    Args:
-        table: Numbers, a row for each seed, a column for each place.
-        panel: The panel of the line.
-        line: The name of the line.
-        x: The name of the column of places, `x` or `stage`.
-
-    Returns:
-        A row for each point, with `panel`, `line`, `seed`, the place and
-        `value`.
-    """
-    if len(table) < 2:
-        table = table.iloc[:0]
-    named = table.rename_axis(index="seed", columns=x)
-    points = named.reset_index().melt("seed", value_name="value")
-    return points.assign(panel=panel, line=line)
+    lines = {}
+    for line, seeds in curves.items():
+        points = {}
+        for place, values in seeds.items():
+            points[place] = average_seeds(values.to_dict(), limits)
+        lines[line] = pd.DataFrame(points).T
+    table = pd.concat(lines).rename_axis(["panel", "line", x])
+    finite = table.where(np.isfinite(table))
+    ends = finite[["low", "high"]].dropna(axis="columns", how="all")
+    return finite[["mean"]].join(ends).reset_index()
 
 
 def draw_curves(
@@ -140,17 +140,14 @@ def draw_curves(
         ylabel: The label of the numbers.
         shaded: Ends of the interval of the index that was held out.
     """
-    lines = []
     curves = {}
-    for name, column in table.items():
-        line = str(name)
-        lines.append(line)
-        curves[ylabel, line] = column.to_frame("mean")
-    points = join_curves(curves)
+    for name in table:
+        curves[ylabel, str(name)] = table[[name]].T
+    points = tabulate_curves(curves)
 
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
-    _draw_lines(axes, points, lines)
+    _draw_lines(axes, points, [str(name) for name in table])
     _start_at_zero(axes)
     if shaded is not None:
         shade_interval(axes, *shaded)
@@ -159,41 +156,58 @@ def draw_curves(
 
 
 def draw_curve_panels(
-    table: pd.DataFrame,
+    curves: Curves,
     *,
     xlabel: str,
+    limits: Limits = REAL,
     log: Collection[str] = (),
-    seeds: pd.DataFrame | None = None,
 ) -> Plot:
     """Draws curves with bands, a panel for each quantity.
 
     Args:
-        table: A result of `join_curves`.
+        curves: Numbers by seed and x, by panel and line.
         xlabel: The label of x.
+        limits: The range of the numbers.
         log: The panels with logarithmic axes.
-        seeds: As for `draw_stage_panels`, by `x`.
     """
-    panels = list(table["panel"].unique())
-    lines = list(table["line"].unique())
-    num_panels = len(panels)
+    table = tabulate_curves(curves, limits)
+    num_panels = table["panel"].nunique()
     width = PANEL_WIDTH * num_panels + 0.4
-
     figure, row = exhibits.make_row((width, 3.2), num_panels)
-    for axes, panel in zip(row, panels, strict=True):
-        is_in_panel = table["panel"] == panel
-        points = table[is_in_panel]
-        _draw_lines(
-            axes,
-            points,
-            names=lines,
-            is_log=panel in log,
-        )
-        _draw_seeds(axes, seeds, panel, lines)
+    _draw_panels(row, table, curves, PANEL_WIDTH, log)
+    panels = table.groupby("panel", sort=False)
+    for axes, (panel, points) in zip(row, panels, strict=True):
         if panel not in log:
             _limit_axis(axes, points)
         axes.set_xlabel(xlabel)
-        exhibits.add_panel_title(axes, panel, PANEL_WIDTH)
     return exhibits.finish_figure(figure, "", lambda: table)
+
+
+def _draw_panels(
+    row: Sequence[Axes],
+    points: pd.DataFrame,
+    curves: Curves,
+    width: float,
+    log: Collection[str] = (),
+) -> None:
+    """Draws lines, seeds and titles of panels.
+
+    Args:
+        row: The panels.
+        points: The points of all lines, with `x`.
+        curves: The numbers of seeds by x.
+        width: The width of a panel in inches.
+        log: The panels with logarithmic axes.
+    """
+    lines = list(points["line"].unique())
+    panels = points.groupby("panel", sort=False)
+    for axes, (panel, panel_points) in zip(row, panels, strict=True):
+        _draw_lines(axes, panel_points, lines, panel in log)
+        for (place, line), seeds in curves.items():
+            if place == panel and len(seeds) > 1:
+                style = get_line_style(lines.index(line))
+                _draw_seeds(axes, seeds, style["color"])
+        exhibits.add_panel_title(axes, str(panel), width)
 
 
 def draw_coverage(
@@ -235,11 +249,11 @@ def draw_coverage(
 
 
 def draw_stage_panels(
-    table: pd.DataFrame,
+    curves: Curves,
     *,
     ylabel: str,
-    limits: tuple[float, float] | None = None,
-    seeds: pd.DataFrame | None = None,
+    limits: Limits = REAL,
+    ylim: tuple[float, float] | None = None,
 ) -> Plot:
     """Draws curves over stages.
 
@@ -247,44 +261,36 @@ def draw_stage_panels(
     on one axis.
 
     Args:
-        table: A result of `join_curves`, by `stage`.
+        curves: Numbers by seed and stage, by panel and line.
         ylabel: The label of the numbers.
-        limits: The ends of their axis, if they are fixed.
-        seeds: Thin lines beside the means: a row for each point, with `panel`,
-            `line`, `seed`, `stage` and `value`.
+        limits: The range of the numbers.
+        ylim: The ends of their axis, if they are fixed.
     """
-    panels = list(table["panel"].unique())
-    lines = list(table["line"].unique())
-    curves = table.groupby(["panel", "line"], sort=False)["stage"]
-    stages = merge_stages(curves.agg(list))
-    num_stages = len(stages)
-    places = table["stage"].map(stages.index)
-    points = table.assign(x=places)
-    if seeds is not None:
-        seed_places = seeds["stage"].map(stages.index)
-        seeds = seeds.assign(x=seed_places)
+    table = tabulate_curves(curves, limits, "stage")
+    stages = merge_stages([list(map(str, seeds)) for seeds in curves.values()])
+    points = table.assign(x=table["stage"].map(stages.index))
+    placed = {}
+    for line, seeds in curves.items():
+        placed[line] = seeds.rename(columns=stages.index)
     labels, xlabel, style = _label_stages(stages)
 
+    num_stages = len(stages)
+    num_panels = table["panel"].nunique()
     width = max(1.3 * STAGE_HEIGHT, 0.36 * num_stages)
-    total_width = len(panels) * width + 1.0
     figure, row = exhibits.make_row(
-        size=(total_width, STAGE_HEIGHT + 0.6),
-        count=len(panels),
+        size=(num_panels * width + 1.0, STAGE_HEIGHT + 0.6),
+        count=num_panels,
         sharey=True,
     )
-    for axes, panel in zip(row, panels, strict=True):
-        is_in_panel = points["panel"] == panel
-        panel_points = points[is_in_panel]
-        _draw_lines(axes, panel_points, lines)
-        _draw_seeds(axes, seeds, panel, lines)
-        exhibits.add_panel_title(axes, panel, width)
+    _draw_panels(row, points, placed, width)
+    for axes in row:
         axes.set_xticks(range(num_stages), labels, **style)
         axes.set_xlabel(xlabel)
         axes.set_xlim(-0.4, num_stages - 0.6)
     row[0].set_ylabel(ylabel)
 
-    if limits is not None:
-        low, high = limits
+    if ylim is not None:
+        low, high = ylim
         margin = 0.03 * (high - low)
         row[0].set_ylim(low - margin, high + margin)
     else:
@@ -303,12 +309,9 @@ def _label_stages(
     Returns:
         Labels of the ticks, the label of the axis, and how ticks are written.
     """
-    labels = []
-    for stage in stages:
-        match = TFCOMP_STAGE.fullmatch(stage)
-        if match is None:
-            return list(stages), "", SLANTED
-        labels.append(match[1] or stage)
+    if not all(map(TFCOMP_STAGE.fullmatch, stages)):
+        return list(stages), "", SLANTED
+    labels = [stage.removeprefix("stage_") for stage in stages]
     return labels, "stage", {}
 
 
@@ -355,7 +358,7 @@ def _draw_lines(
 
     Args:
         axes: The panel.
-        points: The points of its lines, as by `join_curves`, with `x`.
+        points: The points of its lines, as by `tabulate_curves`, with `x`.
         names: Lines of all panels; a line has the style of its index here, so
             that it looks the same in every panel.
         is_log: Whether the numbers have a logarithmic axis.
@@ -422,30 +425,20 @@ def _fill_interval(
     )
 
 
-def _draw_seeds(
-    axes: Axes,
-    seeds: pd.DataFrame | None,
-    panel: str,
-    names: Sequence[str],
-) -> None:
+def _draw_seeds(axes: Axes, seeds: pd.DataFrame, color: str) -> None:
     """Draws a thin line for each seed, which leaves the limits of the axis.
 
     Args:
         axes: The panel.
-        seeds: As for `draw_stage_panels`, with `x`.
-        panel: The name of the panel.
-        names: As for `_draw_lines`.
+        seeds: Numbers by seed and x.
+        color: The color of the mean.
     """
-    if seeds is None:
-        return
-    is_in_panel = seeds["panel"] == panel
     limits = axes.get_ylim()
-    for (line, _), points in seeds[is_in_panel].groupby(["line", "seed"]):
-        style = get_line_style(names.index(line))
+    for numbers in seeds.to_numpy():
         axes.plot(
-            points["x"],
-            points["value"],
-            color=style["color"],
+            seeds.columns,
+            numbers,
+            color=color,
             lw=exhibits.scale_text(0.7),
             alpha=0.35,
             zorder=1.5,
@@ -458,7 +451,7 @@ def _limit_axis(axes: Axes, points: pd.DataFrame) -> None:
 
     Args:
         axes: The panel, or one of those that share the axis.
-        points: Its points, as by `join_curves`.
+        points: Its points, as by `tabulate_curves`.
     """
     means = points["mean"]
     lowest = means.min()
@@ -576,7 +569,8 @@ def list_marks(
     row: str,
     seeds: Sequence[float],
     mean: float,
-    ends: tuple[float | None, float | None] = (None, None),
+    low: float = math.nan,
+    high: float = math.nan,
 ) -> list[dict[str, Any]]:
     """Returns marks of a forest: seeds, and their mean with its interval.
 
@@ -585,27 +579,15 @@ def list_marks(
         row: The setting.
         seeds: The score of each seed.
         mean: Their mean.
-        ends: The ends of the interval of the mean, None if they are unknown.
+        low: The lower end of its interval; NaN if it is unknown.
+        high: The upper end.
     """
-    panel_and_row = {"panel": panel, "row": row}
     marks: list[dict[str, Any]] = []
     for seed in seeds:
-        mark = {
-            **panel_and_row,
-            "mark": "seed",
-            "value": seed,
-        }
-        marks.append(mark)
-    low, high = ends
-    mean_mark = {
-        **panel_and_row,
-        "mark": "mean",
-        "value": mean,
-        "low": low,
-        "high": high,
-    }
+        marks.append({"mark": "seed", "value": seed})
+    mean_mark = {"mark": "mean", "value": mean, "low": low, "high": high}
     marks.append(mean_mark)
-    return marks
+    return [{"panel": panel, "row": row, **mark} for mark in marks]
 
 
 def draw_forest(

@@ -34,7 +34,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from PIL import Image
 
 from tfcomp.config.errors import ConfigError
@@ -357,14 +357,6 @@ def _wrap(text: str, width: float) -> str:
     return textwrap.fill(text, max(1, letters))
 
 
-def to_floats(arrays: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
-    """Converts arrays, which may be tensors, to floats."""
-    floats = {}
-    for name, array in arrays.items():
-        floats[name] = np.asarray(array, float)
-    return floats
-
-
 def melt(
     arrays: Mapping[Any, Any],
     names: Sequence[str],
@@ -381,7 +373,7 @@ def melt(
 
     tables = []
     for key, content in arrays.items():
-        array = np.asarray(content)
+        array = np.asarray(content, float)
         places = np.indices(array.shape)
         index = places.reshape(array.ndim, -1)
         columns: dict[str, Any] = {names[0]: key}

@@ -70,21 +70,20 @@ def draw_rows(
         size=(width, height),
         pad=0.06,
     )
-    image_rows = zip(panels, stacks.values(), strict=True)
-    for row, images in image_rows:
+    # A label has lines as long as its panels are high.
+    letters = max(4, int(panel_height * LABEL_LETTERS))
+    labeled = zip(panels, stacks.items(), strict=True)
+    for row, (label, images) in labeled:
         _show_row(
             row,
             images,
             mask,
             first_row,
         )
+        text = textwrap.fill(label, letters, break_long_words=False)
+        row[0].set_ylabel(text, fontsize=exhibits.scale_text(12))
     if positions is not None:
         _mark_positions(panels, np.asarray(positions))
-
-    # A label has lines as long as its panels are high.
-    letters = max(4, int(panel_height * LABEL_LETTERS))
-    first_column = list(panels[:, 0])
-    _label_rows(first_column, list(stacks), letters)
     _title_columns(figure, panels[0], column_titles)
     if not all(np.isfinite(images).all() for images in stacks.values()):
         explain_gaps(panels[0, 0], NO_VALUE_COLOR)
@@ -103,15 +102,29 @@ def _mark_positions(panels: np.ndarray, positions: np.ndarray) -> None:
 
     Args:
         panels: The panels, [rows, n].
-        positions: Places in pixels, or NaN, [n, 2].
+        positions: Places in pixels, [n, 2]; a stripe, with NaN, is no place.
     """
     figure = panels[0, 0].get_figure()
     num_images = len(positions)
     panel_points = 72 * figure.get_figwidth() / (num_images + 0.3)
     diameter = CIRCLE_SHARE * panel_points
     for column, (x, y) in zip(panels.T, positions, strict=True):
+        if np.isnan([x, y]).any():
+            continue
         for axes in column:
-            _mark_position(axes, x, y, diameter)
+            axes.plot(
+                x,
+                y,
+                "o",
+                color=POSITION_COLOR,
+                fillstyle="none",
+                markersize=diameter,
+                markeredgewidth=diameter / 14,
+                clip_on=False,  # whole at the border
+                in_layout=False,
+                zorder=4,
+                label="true position",
+            )
 
 
 def _title_columns(
@@ -167,18 +180,6 @@ def _show_row(
         axes.yaxis.set_visible(axes is row[0])
 
 
-def _label_rows(
-    panels: Sequence[Axes],
-    labels: Sequence[str],
-    letters: int,
-) -> None:
-    """Writes labels beside the first panels, in lines of so many letters."""
-    size = exhibits.scale_text(12)
-    for axes, label in zip(panels, labels, strict=True):
-        text = textwrap.fill(label, letters, break_long_words=False)
-        axes.set_ylabel(text, fontsize=size)
-
-
 def _show_image(axes: Axes, image: np.ndarray) -> None:
     """Shows one image [H, W] in gray, or [H, W, 3] in color."""
     if image.ndim == 3:
@@ -202,37 +203,6 @@ def _show_image(axes: Axes, image: np.ndarray) -> None:
     axes.xaxis.set_visible(False)  # or its place is looked for at length
 
 
-def _mark_position(
-    axes: Axes,
-    x: float,
-    y: float,
-    diameter: float,
-) -> None:
-    """Circles a position; a stripe, with NaN, is no point.
-
-    Args:
-        axes: The panel.
-        x: The column of pixels.
-        y: The row of pixels.
-        diameter: Of the circle, in points.
-    """
-    if np.isnan([x, y]).any():
-        return
-    axes.plot(
-        x,
-        y,
-        "o",
-        color=POSITION_COLOR,
-        fillstyle="none",
-        markersize=diameter,
-        markeredgewidth=diameter / 14,
-        clip_on=False,  # whole at the border
-        in_layout=False,
-        zorder=4,
-        label="true position",
-    )
-
-
 def draw_manifolds(
     embeddings: Mapping[str, ArrayLike],
     factors: ArrayLike,
@@ -250,14 +220,20 @@ def draw_manifolds(
         space: The factors. Points of a single ordered one form a curve.
         title: The title of the figure.
     """
-    points = exhibits.to_floats(embeddings)
     factors = np.asarray(factors, float)
     is_ood = np.asarray(is_ood, bool)
 
-    num_stages = len(points)
+    num_stages = len(embeddings)
     rows, columns = exhibits.arrange_panels(num_stages, MAX_COLUMNS)
     num_rows = rows * len(space)
-    figure, grid = _make_manifold_panels(num_rows, columns)
+    # The additions make room for color bars and titles.
+    width = columns * MANIFOLD_SIZE + 1.2
+    height = num_rows * (MANIFOLD_SIZE + 0.1) + 0.8
+    figure, grid = exhibits.make_panels(
+        shape=(num_rows, columns),
+        size=(width, height),
+        pad=0.04,
+    )
     is_curve = len(space) == 1 and not space[0].categorical
 
     for index, factor in enumerate(space):
@@ -269,8 +245,9 @@ def draw_manifolds(
         colors = _make_colors(values, factor)
         shades = colors.to_rgba(values)
 
-        stages = zip(panels, points.items(), strict=True)
-        for axes, (stage, places) in stages:
+        stages = zip(panels, embeddings.items(), strict=True)
+        for axes, (stage, points) in stages:
+            places = np.asarray(points)
             if is_curve:
                 _draw_curve(axes, places, factor.is_closed)
             _draw_points(
@@ -299,22 +276,11 @@ def draw_manifolds(
     names = ("stage", "point", "axis")
     table = partial(
         melt,
-        points,
+        embeddings,
         names,
         "coordinate",
     )
     return exhibits.finish_figure(figure, title, table)
-
-
-def _make_manifold_panels(rows: int, columns: int) -> tuple[Plot, np.ndarray]:
-    # The additions make room for color bars and titles.
-    width = columns * MANIFOLD_SIZE + 1.2
-    height = rows * (MANIFOLD_SIZE + 0.1) + 0.8
-    return exhibits.make_panels(
-        shape=(rows, columns),
-        size=(width, height),
-        pad=0.04,
-    )
 
 
 def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:

@@ -160,7 +160,7 @@ def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
 
 
 def draw_gram_matrices(
-    matrices: Mapping[str, ArrayLike],
+    matrices: Mapping[str, np.ndarray],
     num_id: int,
     *,
     title: str = "",
@@ -169,18 +169,15 @@ def draw_gram_matrices(
 
     Args:
         matrices: Arrays [n, n] by the titles of their panels.
-        num_id: The number of ID points, which come first.
+        num_id: The number of ID points, which come first; OOD points follow.
         title: The title of the figure.
     """
-    arrays = exhibits.to_floats(matrices)
-    count = len(next(iter(arrays.values())))
-    labels: list[str] = []
-    places: list[float] = []
-    if num_id < count:
-        labels = ["ID", "OOD"]
-        places = [num_id / 2, (num_id + count) / 2]
+    count = len(next(iter(matrices.values())))
+    places = [num_id / 2, (num_id + count) / 2]
+    labels = ["ID", "OOD"]
+    border = num_id - 0.5
 
-    num_panels = len(arrays)
+    num_panels = len(matrices)
     max_columns = num_panels
     if exhibits.is_narrow():
         max_columns = NARROW_COLUMNS
@@ -191,26 +188,16 @@ def draw_gram_matrices(
         pad=0.05,
     )
     panels = exhibits.keep_panels(grid, num_panels)
-    titled = zip(panels, arrays.items(), strict=True)
-    for axes, (name, array) in titled:
+    titled = zip(panels, matrices.items(), strict=True)
+    for axes, (name, matrix) in titled:
         image = axes.imshow(
-            array,
+            matrix,
             vmin=0.0,
             vmax=1.0,
             interpolation="auto",
         )
-        if num_id < count:
-            border = num_id - 0.5
-            axes.axhline(
-                border,
-                color=OUTLINE_COLOR,
-                lw=1.0,
-            )
-            axes.axvline(
-                border,
-                color=OUTLINE_COLOR,
-                lw=1.0,
-            )
+        axes.axhline(border, color=OUTLINE_COLOR, lw=1.0)
+        axes.axvline(border, color=OUTLINE_COLOR, lw=1.0)
         axes.set_xticks(places, labels)
         axes.set_yticks(places, labels)
         axes.tick_params(length=0)
@@ -226,7 +213,7 @@ def draw_gram_matrices(
     names = ("matrix", "row", "column")
     table = partial(
         melt,
-        arrays,
+        matrices,
         names,
         "similarity",
     )
@@ -298,7 +285,7 @@ def draw_embeddings(
 
 
 def draw_profiles(
-    profiles: Mapping[str, ArrayLike],
+    profiles: Mapping[str, np.ndarray],
     *,
     factor: Factor,
     title: str = "",
@@ -310,9 +297,8 @@ def draw_profiles(
         factor: The factor with V values.
         title: The title of the figure.
     """
-    arrays = exhibits.to_floats(profiles)
-    limit = max(map(find_limit, arrays.values()))
-    num_panels = len(arrays)
+    limit = max(map(find_limit, profiles.values()))
+    num_panels = len(profiles)
     width = 3.0 * num_panels + 1.6
     figure, grid = exhibits.make_panels(
         shape=(1, num_panels),
@@ -320,9 +306,9 @@ def draw_profiles(
         pad=0.08,
     )
     panels = list(grid[0])
-    titled = zip(panels, arrays.items(), strict=True)
-    for axes, (name, array) in titled:
-        image = _show_symmetric(axes, array, limit)
+    titled = zip(panels, profiles.items(), strict=True)
+    for axes, (name, profile) in titled:
+        image = _show_symmetric(axes, profile, limit)
         xlabel = f"number along the {name}"
         axes.set(
             xlabel=xlabel,
@@ -339,7 +325,7 @@ def draw_profiles(
     names = ("axis", "level", "pixel")
     table = partial(
         melt,
-        arrays,
+        profiles,
         names,
         "profile",
     )
@@ -359,8 +345,7 @@ def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
 
 def find_limit(numbers: np.ndarray) -> float:
     """Returns the end of a color scale that outliers do not wash out."""
-    is_finite = np.isfinite(numbers)
-    finite = np.abs(numbers[is_finite])
+    finite = np.abs(numbers[np.isfinite(numbers)])
     if not finite.any():
         return 1.0
     quantile = float(np.quantile(finite, 0.999))
@@ -385,8 +370,7 @@ def show_map(
         cmap: Colors; by default from rcParams.
     """
     num_x, num_y = grid_map.values.shape
-    map_aspect = get_map_aspect((num_x, num_y))
-    aspect = num_x / num_y / map_aspect
+    aspect = num_x / num_y / get_map_aspect((num_x, num_y))
     image = show_cells(
         axes,
         grid_map.values.T,

@@ -15,7 +15,7 @@ from tfcomp.figures.curve_plots import draw_curves, title_stage
 from tfcomp.figures.exhibits import Plot
 from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.embeddings import EmbeddingAnalysis
-from tfcomp.metrics.scores import Evaluation, compute_error_ratio, compute_mse
+from tfcomp.metrics.scores import Evaluation
 
 SHOWN_SAMPLES = 8
 NARROW_SAMPLES = 4  # in a column of print
@@ -58,11 +58,7 @@ def picture_samples(
         title: The title of the figure.
         count: The number of points; 0 fills the width.
     """
-    splits = dataset.splits
-    is_in_subset = splits.is_id
-    if subset == "ood":
-        is_in_subset = splits.is_ood
-    points = np.flatnonzero(is_in_subset)
+    points = np.flatnonzero(dataset.subsets[subset])
     rows = choose_spread(points, count)
     return picture_rows(
         dataset,
@@ -144,15 +140,9 @@ def title_points(dataset: Dataset, rows: np.ndarray) -> list[str]:
         dataset: The data.
         rows: The points, among those that are scored.
     """
+    subsets = np.where(dataset.splits.is_ood[rows], "OOD", "ID")
     points = describe_points(dataset, rows)
-    held_out = dataset.splits.is_ood[rows]
-    titles = []
-    for is_ood, point in zip(held_out, points, strict=True):
-        split = "ID"
-        if is_ood:
-            split = "OOD"
-        titles.append(f"{split} {point}")
-    return titles
+    return list(map("{} {}".format, subsets, points))
 
 
 def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
@@ -166,29 +156,22 @@ def get_pixel_mask(dataset: Dataset) -> np.ndarray | None:
     return region.mask
 
 
-def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
+def picture_error_curve(dataset: Dataset, error: np.ndarray) -> Plot:
     """Plots the MSE against the one ordered factor, a line per curve.
 
     Args:
         dataset: The data.
-        evaluation: Outputs at all combinations.
+        error: The MSE [n] of all combinations.
     """
     import pandas as pd  # here: other pictures need none
 
-    splits = dataset.splits
-    error = compute_mse(
-        dataset,
-        splits.grid,
-        evaluation.images,
-        evaluation.truth,
-    )
     curves = list_curves(dataset.space)
     factor = curves[0].factor
     lines = {}
     gaps = set()
     for curve in curves:
         lines[curve.label] = error[curve.rows]
-        gaps.add(find_interval(curve, splits.is_ood))
+        gaps.add(find_interval(curve, dataset.splits.is_ood))
     gaps.discard(None)
 
     shaded = None
@@ -203,35 +186,10 @@ def picture_error_curve(dataset: Dataset, evaluation: Evaluation) -> Plot:
     )
 
 
-def picture_landscape(
-    dataset: Dataset,
-    evaluation: Evaluation,
-    planes: Sequence[Plane] = (),
-    label: str = "",
-) -> Plot:
-    """Plots the error at every combination of two factors.
-
-    Args:
-        dataset: The data.
-        evaluation: Outputs at all combinations.
-        planes: The maps, by default all of the dataset.
-        label: The label of the error, by default the reference.
-    """
-    ratio = compute_error_ratio(dataset, evaluation)
-    if not label:
-        label = label_error(dataset)
-    return picture_errors(
-        dataset,
-        {"error landscape": ratio},
-        label,
-        planes,
-    )
-
-
 def picture_errors(
     dataset: Dataset,
     errors: Mapping[str, np.ndarray],
-    label: str,
+    label: str = "",
     planes: Sequence[Plane] = (),
 ) -> Plot:
     """Plots errors as maps whose colors begin at 0.
@@ -241,19 +199,17 @@ def picture_errors(
 
     Args:
         dataset: The data.
-        errors: Numbers [n] of all combinations by title.
-        label: The label of the color bar.
+        errors: Relative MSE [n] of all combinations by title.
+        label: The label of the color bar, by default the reference.
         planes: The maps, by default all of the dataset.
     """
     numbers = np.concatenate(list(errors.values()))
     is_positive = np.isfinite(numbers) & (numbers > 0)
-    highest = 1.0
-    if is_positive.any():
-        highest = float(numbers[is_positive].max())
+    highest = numbers.max(where=is_positive, initial=0) or 1.0
     return picture_maps(
         dataset,
         errors,
-        label,
+        label or label_error(dataset),
         limits=(0.0, highest),
         planes=planes,
     )

@@ -22,17 +22,15 @@ import numpy as np
 import pandas as pd
 
 from tfcomp.config.errors import ConfigError
-from tfcomp.figures.curve_plots import draw_coverage
+from tfcomp.figures.curve_plots import average_seeds, draw_coverage
 from tfcomp.figures.exhibits import Exhibit, Plot, Width, fit_width
 from tfcomp.metrics.registry import find_limits, label_number
 from tfcomp.report.table_plots import (
     ERRORS,
     average_all,
-    list_by_seed,
     select_numbers,
 )
 from tfcomp.statistics.limits import POSITIVE, SHARE, Limits
-from tfcomp.statistics.seed_statistics import estimate_mean
 from tfcomp.tables.flatten import ALL, END
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ REFERENCES = {"relative_mse": "", "r2": "_r2", "": ""}
 SHOWN = "coverage mean low high n determined additive nearest".split()
 RESAMPLES = 1000
 MIN_SEEDS = 3  # whose resamples say something
-Values = Mapping[int, float | None]  # of a number, by seed
+Values = Mapping[Any, float | None]  # of a number, by seed
 
 
 def coverage_table(
@@ -139,23 +137,14 @@ def _average_levels(
     rows = []
     for coverage, seeds in group.groupby("coverage"):
         by_seed = seeds.groupby("seed")["value"].agg(average_all)
-        values = list_by_seed(by_seed)
+        values = by_seed.to_dict()
         levels[float(str(coverage))] = values
-        row = {"coverage": coverage, **_average(values, limits)}
+        row = {"coverage": coverage, "n": len(values)}
+        row |= average_seeds(values, limits)
         for column in ("determined", "additive", "nearest"):
             row[column] = average_all(seeds[column])
         rows.append(row)
     return levels, rows
-
-
-def _average(values: Values, limits: Limits) -> dict[str, Any]:
-    """Averages seeds, with the interval; NaN if a seed lacks its score."""
-    result = estimate_mean(values, limits)
-    row: dict[str, Any] = {"n": len(values)}
-    for name in ("mean", "low", "high"):
-        value = getattr(result, name, None)
-        row[name] = math.nan if value is None else value
-    return row
 
 
 def _find_answers(
@@ -232,7 +221,7 @@ def _compare(
     """Tells at which coverages the interval lies on the good side."""
     met = {}
     for coverage, values in levels.items():
-        row = _average(values, limits)
+        row = average_seeds(values, limits)
         if limits.high == 1:
             met[coverage] = row["low"] > bound
         else:

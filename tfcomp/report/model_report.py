@@ -335,10 +335,9 @@ class ModelReport:
         with fit_width(width):
             if analysis.has_map:
                 maps = analysis.for_maps
-                return pictures.picture_landscape(maps.dataset, maps.evaluation)
-            return pictures.picture_error_curve(
-                analysis.dataset, analysis.evaluation
-            )
+                errors = {"error landscape": maps.error_ratio}
+                return pictures.picture_errors(maps.dataset, errors)
+            return pictures.picture_error_curve(self.dataset, analysis.error)
 
     def plot_layers(self, *, width: Width = "") -> Plot:
         """Plots the factorization of every stage.

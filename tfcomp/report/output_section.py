@@ -277,7 +277,7 @@ def make_gaps(analyses: Sequence[RunAnalysis]) -> Section:
         exhibit = show_run(
             analysis,
             "error_curve",
-            pictures.picture_error_curve(analysis.dataset, analysis.evaluation),
+            pictures.picture_error_curve(analysis.dataset, analysis.error),
             list_points(analysis, {"mse": analysis.error}),
             factor=analysis.curves[0].factor.name,
         )

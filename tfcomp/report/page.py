@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from tfcomp.config.errors import ConfigError, describe_plugin_error, suggest
 from tfcomp.config.plugins import locate
 from tfcomp.config.settings import split_names
-from tfcomp.figures.curve_plots import draw_stage_panels, join_curves
+from tfcomp.figures.curve_plots import draw_stage_panels
 from tfcomp.figures.exhibits import Exhibit, Plot
 from tfcomp.figures.image_files import encode
 from tfcomp.report.verbalize import to_file_name
@@ -276,7 +276,7 @@ def draw_stage_rows(
     rows: Sequence[Row],
     panels: Mapping[str, str],
     ylabel: str,
-    limits: tuple[float, float] | None = None,
+    ylim: tuple[float, float] | None = None,
 ) -> Plot | None:
     """Draws columns of a table against the stage, a line a run.
 
@@ -284,7 +284,7 @@ def draw_stage_rows(
         rows: Rows with `run` and `stage`.
         panels: The columns to draw, by the titles of their panels.
         ylabel: The label of the axis.
-        limits: The ends of the axis, if they are fixed.
+        ylim: The ends of the axis, if they are fixed.
     """
     if not rows or not panels:
         return None
@@ -292,9 +292,8 @@ def draw_stage_rows(
     curves = {}
     for title, column in panels.items():
         for name, stages in table.groupby("run", sort=False):
-            curves[title, str(name)] = stages[column].to_frame("mean")
-    points = join_curves(curves, "stage")
-    return draw_stage_panels(points, ylabel=ylabel, limits=limits)
+            curves[title, str(name)] = stages[[column]].T.astype(float)
+    return draw_stage_panels(curves, ylabel=ylabel, ylim=ylim)
 
 
 def describe_runs(

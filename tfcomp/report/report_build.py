@@ -372,8 +372,7 @@ def make_landscapes(analyses: Sequence[RunAnalysis]) -> list[Exhibit]:
             errors[analysis.name] = analysis.for_maps.error_ratio
         first = group[0].for_maps
         data = first.dataset
-        label = pictures.label_error(data)
-        figure = pictures.picture_errors(data, errors, label)
+        figure = pictures.picture_errors(data, errors)
         exhibit = make_exhibit(
             "landscape",
             figure,

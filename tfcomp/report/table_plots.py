@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,19 +11,16 @@ import pandas as pd
 from tfcomp.config.errors import ConfigError, suggest
 from tfcomp.config.settings import split_names
 from tfcomp.figures.curve_plots import (
+    average_seeds,
     draw_curve_panels,
     draw_forest,
     draw_stage_panels,
-    join_curves,
     list_marks,
-    list_seeds,
     merge_stages,
 )
 from tfcomp.figures.exhibits import Plot, Width, fit_width
 from tfcomp.metrics.registry import find_limits, label_number
-from tfcomp.statistics.limits import Limits
 from tfcomp.statistics.seed_statistics import (
-    Statistics,
     choose_flags,
     estimate_geometric,
     estimate_mean,
@@ -90,27 +86,15 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
     log = [name for name in panels if name.endswith(ERRORS)]
     marks = []
     for name, settings in panels.items():
-        estimate: Callable[..., Statistics | None] = estimate_mean
-        if name in log:
-            estimate = estimate_geometric
+        limits = find_limits(name)
+        estimate = estimate_geometric if name in log else estimate_mean
         for label, values in settings.items():
             seeds = values.dropna().tolist()
             if not seeds:
                 continue
             # Seeds stay where one lacks the score, so that there is no mean.
-            result = estimate(list_by_seed(values), find_limits(name))
-            mean = math.nan
-            ends: tuple[float | None, float | None] = (None, None)
-            if result is not None:
-                mean = result.mean
-                ends = (result.low, result.high)
-            marks += list_marks(
-                name,
-                label,
-                seeds,
-                mean,
-                ends,
-            )
+            mean = average_seeds(values.to_dict(), limits, estimate)
+            marks += list_marks(name, label, seeds, **mean)
     kind = "mean"
     if len(log) == len(panels):
         kind = "geometric mean"
@@ -160,92 +144,51 @@ def plot_curves(
         by,
         over,
     )
+    tables = _arrange_seeds(rows, over)
+    limits = find_limits(name)
     with fit_width(width):
         if over == "stage":
-            return _draw_stages(rows, name)
-        return _draw_epochs(rows, name)
+            return draw_stage_panels(
+                {("", label): table for label, table in tables.items()},
+                ylabel=label_number(name),
+                limits=limits,
+            )
+        return draw_curve_panels(
+            {(name, label): table for label, table in tables.items()},
+            xlabel="epoch",
+            limits=limits,
+            log=[name] if name.endswith(ERRORS) else [],
+        )
 
 
-def _draw_stages(rows: DataFrame, name: str) -> Plot:
-    """Draws one number over the stages of networks, a line for each label."""
-    limits = find_limits(name)
-    curves = {}
-    seeds = []
-    for label, group in rows.groupby("label", sort=False):
-        # Networks of one label may have several depths.
-        stages = group.groupby("run")["stage"].agg(list)
-        table = _pivot_seeds(group, "stage")[merge_stages(stages)]
-        curves["", str(label)] = average(table, limits)
-        seeds.append(list_seeds(table, "", str(label), "stage"))
-    return draw_stage_panels(
-        join_curves(curves, "stage"),
-        ylabel=label_number(name),
-        seeds=pd.concat(seeds),
-    )
-
-
-def _draw_epochs(rows: DataFrame, name: str) -> Plot:
-    """Draws one number over the epochs of trainings, a line for each label."""
-    limits = find_limits(name)
-    curves = {}
-    seeds = []
-    for label, group in rows.groupby("label", sort=False):
-        table = _pivot_seeds(group, "epoch")
-        curves[name, str(label)] = average(table, limits)
-        seeds.append(list_seeds(table, name, str(label), "x"))
-    log = []
-    if name.endswith(ERRORS):
-        log.append(name)
-    return draw_curve_panels(
-        join_curves(curves),
-        xlabel="epoch",
-        log=log,
-        seeds=pd.concat(seeds),
-    )
-
-
-def _pivot_seeds(rows: DataFrame, over: str) -> DataFrame:
-    """Arranges values in a row for each seed, a column for each place."""
-    return rows.pivot_table(
-        "value",
-        "seed",
-        over,
-        average_all,
-        dropna=False,
-        sort=False,
-    )
-
-
-def average(table: DataFrame, limits: Limits) -> DataFrame:
-    """Returns the means over seeds, with 95 % intervals.
+def _arrange_seeds(rows: DataFrame, over: str) -> dict[str, DataFrame]:
+    """Arranges values by label: a row for each seed, a column for each place.
 
     Args:
-        table: Numbers, a row for each seed, a column for each place.
-        limits: The range of the number.
-
-    Returns:
-        A row for each place, with `mean`, `low` and `high`.
+        rows: A row for each run and place.
+        over: The column of the places, `stage` or `epoch`.
     """
-    means = pd.DataFrame(
-        math.nan,
-        index=list(table),
-        columns=["mean", "low", "high"],
-    )
-    for column in table:
-        result = estimate_mean(list_by_seed(table[column]), limits)
-        if result is not None:
-            means.loc[column] = [result.mean, result.low, result.high]
-    return means.astype(float)
+    tables = {}
+    for label, group in rows.groupby("label", sort=False):
+        table = group.pivot_table(
+            "value",
+            "seed",
+            over,
+            average_all,
+            dropna=False,
+            sort=False,
+        )
+        if over == "stage":
+            # Networks of one label may have several depths.
+            stages = group.groupby("run")["stage"].agg(list)
+            table = table[merge_stages(stages)]
+        tables[str(label)] = table
+    return tables
 
 
 def average_all(values: Series) -> float:
     """Returns the mean; NaN if one value is, since the rest could flatter."""
     return float(values.mean(skipna=False))
-
-
-def list_by_seed(numbers: Series) -> dict[Any, Any]:
-    """Returns numbers by seed; None for NaN."""
-    return numbers.astype(object).where(numbers.notna(), None).to_dict()
 
 
 def _label_runs(runs: DataFrame, by: str) -> Series:

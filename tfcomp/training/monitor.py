@@ -591,15 +591,15 @@ class RunSummaries:
         dataset = self._dataset
         evaluation = analysis.evaluation
         if analysis.has_map and dataset.splits.is_complete:
-            landscape = pictures.picture_landscape(
+            landscape = pictures.picture_errors(
                 dataset,
-                evaluation,
+                {"error landscape": analysis.error_ratio},
                 planes=dataset.planes[:1],
                 label=ERROR,
             )
             write_figure("answer/map", landscape)
         if analysis.curves:
-            curve = pictures.picture_error_curve(dataset, evaluation)
+            curve = pictures.picture_error_curve(dataset, analysis.error)
             write_figure("answer/curve", curve)
         for subset in subsets:
             # Without a title, which the tag repeats, images are larger.
