@@ -38,11 +38,13 @@ from tfcomp.storage.run_folder import (
     WEIGHTS_HASH,
 )
 from tfcomp.training import prepared_models
-from tfcomp.training.callbacks import list_axis_embeddings, list_epochs
 from tfcomp.training.export import export_scored
-from tfcomp.training.fit import fit_model
+from tfcomp.training.fit import fit_model, list_epochs
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.prepared_models import PreparedModels
+from tfcomp.training.prepared_models import (
+    PreparedModels,
+    list_axis_embeddings,
+)
 
 
 def train_and_evaluate(
