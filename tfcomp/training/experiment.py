@@ -103,7 +103,13 @@ def _run(
             monitor=monitor,
             callbacks=[monitor, *user_callbacks],
         )
-        metrics = _train_and_score(trainer)
+        cost = trainer.train()
+        cost["weights"] = models.trained.count_params()
+        untrained = cost.pop("untrained")
+        metrics = monitor.finish()
+        metrics["train"] = cost
+        metrics["untrained"] = untrained
+        metrics |= describe_data(dataset)
         with files.write_atomically(folder / MODEL_FILE) as partial:
             models.observed.save(partial)
         metrics[WEIGHTS_HASH] = hash_weights(models.observed)
@@ -127,17 +133,6 @@ def _run(
             callback.on_run_end(metrics)
     files.write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
-
-
-def _train_and_score(trainer: "Trainer") -> dict[str, Any]:
-    """Returns what `metrics.json` says about training, scores and data."""
-    cost = trainer.train()
-    cost["weights"] = trainer.models.trained.count_params()
-    untrained = cost.pop("untrained")
-    metrics = trainer.monitor.finish()
-    metrics["train"] = cost
-    metrics["untrained"] = untrained
-    return metrics | describe_data(trainer.dataset)
 
 
 def describe_data(dataset: Dataset) -> dict[str, Any]:
