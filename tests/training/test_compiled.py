@@ -41,6 +41,7 @@ SMALL = (
     "--rank=3",
 )
 VARIED = (*SMALL, "--noise=0.05", "--decay=linear", "--clip_norm=1")
+DENSE = (*VARIED, "--model=mlp", "--depth=1")
 
 
 class Losses(keras.callbacks.Callback):
@@ -56,7 +57,7 @@ class Losses(keras.callbacks.Callback):
 @pytest.mark.parametrize(
     "flags",
     [
-        (*VARIED, "--model=mlp", "--depth=1"),
+        DENSE,
         pytest.param(VARIED, marks=pytest.mark.slow),
         pytest.param(
             (*VARIED, "--model=low_rank", "--encoding=one_hot"),
@@ -110,10 +111,19 @@ def build_random(config: RunConfig, dataset: Dataset) -> keras.Model:
     return keras.Model(factors, image)
 
 
-def test_epochs_of_one_call_give_the_same_bits(fit, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "flags",
+    [
+        DENSE,
+        pytest.param((*SMALL, "--model=random"), marks=pytest.mark.slow),
+    ],
+)
+def test_epochs_of_one_call_give_the_same_bits(
+    flags, fit, tmp_path, monkeypatch
+):
     """Two epochs a call or one, also when killed between and resumed."""
     monkeypatch.setitem(MODELS._entries, "random", Entry(build_random))
-    flags = (*SMALL, "--model=random", "--compiled=always")
+    flags = (*flags, "--compiled=always")
     whole = Losses()
     killed = ReadsEvery(3)
     resumed = ReadsEvery()

@@ -29,7 +29,9 @@ def saved(version) -> Any:
     return tf.saved_model.load(version)
 
 
-def test_the_card_of_a_saved_model_calls_its_signatures(version, monkeypatch):
+def test_the_card_of_a_saved_model_calls_its_signatures(
+    smoke_run, version, monkeypatch
+):
     monkeypatch.chdir(version)
     card = (version / "README.md").read_text()
 
@@ -38,6 +40,8 @@ def test_the_card_of_a_saved_model_calls_its_signatures(version, monkeypatch):
     for block in blocks:
         exec(block, names)
 
+    weights = load_run(smoke_run.run_dir).model.count_params()
+    assert f"({weights:,} weights)" in card
     assert names["image"].shape == (1, 12, 12, 1)
     assert set(names["geometry"]) == set(names["stages"])
 

@@ -9,8 +9,13 @@ from numpy.testing import assert_allclose
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import TrainingConfig
-from tfcomp.training.callbacks import FinalDecay, PlateauSchedule, make_rate
-from tfcomp.training.prepared_models import compile_model, make_loss
+from tfcomp.training.callbacks import PlateauSchedule
+from tfcomp.training.prepared_models import (
+    FinalDecay,
+    compile_model,
+    make_loss,
+    make_rate,
+)
 
 
 def make_model() -> keras.Model:

@@ -23,7 +23,8 @@ SMALL = ("--flagfile=smoke.flags", "--grid_size=8", "--region=square:3-4")
 FLAGS = (
     *SMALL,
     "--model=mlp",
-    "--width=8",
+    "--depth=1",
+    "--width=4",
     "--epochs=6",
     "--steps_per_epoch=10",
     "--eval_every=3",

@@ -11,9 +11,11 @@ import tfcomp
 from tfcomp.config.errors import ConfigError, DivergedError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.storage.run_folder import read_metrics
-from tfcomp.training import fit
+from tfcomp.training import experiment, fit
 from tfcomp.training.experiment import derive_seed, train_and_evaluate
 from tfcomp.training.monitor import History
+
+pytestmark = pytest.mark.usefixtures("untraced")
 
 FLAGS = (
     "--epochs=2",
@@ -26,7 +28,7 @@ FLAGS = (
     "--grid_size=6",
     "--region=square:2-3",
 )
-MISSED = (*FLAGS, "--id_target=1e-9", "--restarts=1")
+MISSED = (*FLAGS, "--id_target=1e-9", "--restarts=2")
 
 
 def run(config: RunConfig) -> tuple[list[np.ndarray], dict, str]:
@@ -58,32 +60,18 @@ def copies(tmp_path) -> list[str]:
     return names
 
 
-def test_restarts(make_smoke, copies, capsys):
-    """The best attempt is kept; killed in each of them, a run ends the same."""
-    weights, metrics, curves = run(make_smoke(*MISSED))
-    assert len(copies) == 4
-    for name in (copies[1], copies[3]):  # in the second epoch of an attempt
-        resumed = run(make_smoke(*MISSED, "--resume", f"--run_name={name}"))
-        check_equal(weights, resumed[0])
-        assert (metrics, curves) == resumed[1:]
+@pytest.fixture
+def diverging(monkeypatch) -> list[bool]:
+    """Whether the loss diverges in epochs to come, from the last one on.
 
-    attempts = metrics["train"]["attempts"]
-    seeds = [attempt["seed"] for attempt in attempts]
-    assert seeds == [0, derive_seed(0, 1)]
-    best = min(attempts, key=lambda a: a["id_relative_mse"])
-    assert metrics["train"]["seed"] == best["seed"]
-    assert metrics["id"]["relative_mse"] == best["id_relative_mse"]
-    assert "restart 1 of at most 1" in capsys.readouterr().err
-
-
-def test_a_diverged_attempt_has_failed(make_smoke, copies, monkeypatch):
-    """Also if the next one is killed; numbers that it lacks stay absent."""
-    diverging = [True, False]
+    Until it first does, epochs have a number that later attempts lack.
+    """
+    epochs: list[bool] = []
     own = {"id/own": 1.0}
     add = History.add
 
     def check_loss(*_: object):
-        if diverging and diverging.pop():
+        if epochs and epochs.pop():
             own.clear()
             raise DivergedError("training diverged")
 
@@ -91,28 +79,43 @@ def test_a_diverged_attempt_has_failed(make_smoke, copies, monkeypatch):
     monkeypatch.setattr(
         History, "add", lambda self, e, scores: add(self, e, scores | own)
     )
+    return epochs
+
+
+def test_restarts(make_smoke, copies, diverging, capsys):
+    """The best attempt is kept; killed in the last, a run ends the same."""
+    diverging += [True, False]  # the first attempt, in its second epoch
     weights, metrics, curves = run(make_smoke(*MISSED))
-    failed, _ = metrics["train"]["attempts"]
-    assert failed == {
-        "seed": 0,
-        "id_relative_mse": None,
-        "decided": False,
-    }
+    assert "restart 2 of at most 2" in capsys.readouterr().err
+    assert len(copies) == 5  # the last one in the second epoch
     killed = f"--run_name={copies[-1]}"
     resumed = run(make_smoke(*MISSED, "--resume", killed))
     check_equal(weights, resumed[0])
     assert (metrics, curves) == resumed[1:]
 
-    diverging += [True, False, True]  # one after an epoch
-    with pytest.raises(DivergedError):
-        run(make_smoke(*MISSED, "--run_name=both"))
+    failed, *attempts = metrics["train"]["attempts"]
+    assert failed == {"seed": 0, "id_relative_mse": None, "decided": False}
+    seeds = [attempt["seed"] for attempt in attempts]
+    assert seeds == [derive_seed(0, 1), derive_seed(0, 2)]
+    best = min(attempts, key=lambda a: a["id_relative_mse"])
+    seed = best["seed"]
+    assert metrics["train"]["seed"] == seed
+    assert metrics["id"]["relative_mse"] == best["id_relative_mse"]
 
     # The same as a run of that seed by itself.
-    seed = derive_seed(0, 1)
     alone = run(make_smoke(*FLAGS, f"--seed={seed}", "--run_name=alone"))
     check_equal(weights, alone[0])
     del metrics["train"], alone[1]["train"]
     assert (metrics, curves) == alone[1:]  # also before training
+
+
+def test_no_attempt_is_left(make_smoke, monkeypatch):
+    def diverge(*_: object):
+        raise DivergedError("training diverged")
+
+    monkeypatch.setattr(experiment, "fit_model", diverge)
+    with pytest.raises(DivergedError):
+        train_and_evaluate(make_smoke(*MISSED))
 
 
 def test_no_target_without_a_unit(make_smoke, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.training.conftest import copy_state
 from tfcomp.config.errors import RunError
-from tfcomp.training.callbacks import TrainingState
+from tfcomp.training.fit import TrainingState
 
 SMOKE = (
     "--flagfile=smoke.flags",

@@ -180,25 +180,8 @@ def _find_problem(path: Path) -> str:
     if (path / TRIALS).is_dir():
         runs = f"{path}/trials/*"
         return f"is a sweep: name its runs, as {runs}, or use tfcomp.load_sweep"
-    dangling = _find_dangling(path)
-    if dangling:
-        return dangling
     if not (path / FLAGS_FILE).exists():
         return "has no run.flags"
-    return ""
-
-
-def _find_dangling(path: Path) -> str:
-    """Tells which file of a run is a link whose target is missing.
-
-    Returns:
-        The end of a sentence with the cure, or an empty text.
-    """
-    for name in (FLAGS_FILE, METRICS_FILE, MODEL_FILE):
-        file = path / name
-        if file.is_symlink() and not file.exists():
-            cure = "fetch it (git annex get, dvc pull), or remove the link"
-            return f"has only a link in place of {name}: {cure}"
     return ""
 
 
@@ -233,31 +216,17 @@ def read_metrics(path: Path) -> dict[str, Any]:
     """Reads the `metrics.json` of a run.
 
     Raises:
-        DamagedFileError: If it has no scores.
+        DamagedFileError: If it has no scores, or a text in place of a number.
     """
     file = path / METRICS_FILE
     metrics = files.read_json(file)
     scores = select_scores(metrics).values()
     if not scores or not all(isinstance(entry, dict) for entry in scores):
         raise DamagedFileError(file, "it has no scores")
-    check_numbers(file, metrics)
-    return metrics
-
-
-def check_numbers(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuses the content of a file that has texts in place of numbers.
-
-    Args:
-        path: The file, for errors.
-        content: Numbers in mappings and lists, at any depth.
-
-    Raises:
-        DamagedFileError: If a text stands where a number must; it names the
-            first.
-    """
-    for place, text in _list_texts(content):
+    for place, text in _list_texts(metrics):
         reason = f"{place} must be a number, got {text!r}"
-        raise DamagedFileError(path, reason)
+        raise DamagedFileError(file, reason)
+    return metrics
 
 
 def _list_texts(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
@@ -518,9 +487,6 @@ def _check_owner(path: Path, config: RunConfig) -> None:
         RunError: If the folder holds other files or another run, or the same
             run unfinished and `resume` is not set.
     """
-    dangling = _find_dangling(path)
-    if dangling:
-        raise RunError(f"--run_name={config.run_name} {dangling}")
     if not (path / FLAGS_FILE).exists():
         _check_empty(path)
         return

@@ -41,11 +41,13 @@ from tfcomp.storage.run_folder import (
     WEIGHTS_HASH,
 )
 from tfcomp.training import prepared_models
-from tfcomp.training.callbacks import list_axis_embeddings, list_epochs
 from tfcomp.training.export import export_scored
-from tfcomp.training.fit import fit_model
+from tfcomp.training.fit import fit_model, list_epochs
 from tfcomp.training.monitor import Monitor
-from tfcomp.training.prepared_models import PreparedModels
+from tfcomp.training.prepared_models import (
+    PreparedModels,
+    list_axis_embeddings,
+)
 
 
 def train_and_evaluate(
@@ -104,7 +106,13 @@ def _run(
             monitor=monitor,
             callbacks=[monitor, *user_callbacks],
         )
-        metrics = _train_and_score(trainer)
+        cost = trainer.train()
+        cost["weights"] = models.trained.count_params()
+        untrained = cost.pop("untrained")
+        metrics = monitor.finish()
+        metrics["train"] = cost
+        metrics["untrained"] = untrained
+        metrics |= describe_data(dataset)
         with files.write_atomically(folder / MODEL_FILE) as partial:
             models.observed.save(partial)
         metrics[WEIGHTS_HASH] = hash_weights(models.observed)
@@ -128,17 +136,6 @@ def _run(
             callback.on_run_end(metrics)
     files.write_text(folder / METRICS_FILE, f"{text}\n")
     return metrics
-
-
-def _train_and_score(trainer: "Trainer") -> dict[str, Any]:
-    """Returns what `metrics.json` says about training, scores and data."""
-    cost = trainer.train()
-    cost["weights"] = trainer.models.trained.count_params()
-    untrained = cost.pop("untrained")
-    metrics = trainer.monitor.finish()
-    metrics["train"] = cost
-    metrics["untrained"] = untrained
-    return metrics | describe_data(trainer.dataset)
 
 
 def describe_data(dataset: Dataset) -> dict[str, Any]:

@@ -14,7 +14,12 @@ resumed run sees the same batches.
 
 import contextlib
 import math
+import re
+import shutil
+import sys
+import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -22,7 +27,12 @@ import numpy as np
 import tensorflow as tf
 from numpy import ndarray as Array
 
-from tfcomp.config.errors import ConfigError, DivergedError
+from tfcomp.config.errors import (
+    ConfigError,
+    DivergedError,
+    RunError,
+    first_line,
+)
 from tfcomp.config.process import (
     check_stop,
     count_device_memory,
@@ -30,9 +40,16 @@ from tfcomp.config.process import (
 )
 from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import Dataset
-from tfcomp.training import callbacks as own
-from tfcomp.training.prepared_models import TrainModel, count_steps
+from tfcomp.training.callbacks import PlateauSchedule, PruneAxes
+from tfcomp.training.prepared_models import (
+    TrainModel,
+    count_steps,
+    list_axis_embeddings,
+)
 
+# Checkpoints to keep: a crash during a write must leave one.
+_KEPT = 2
+_INDEX = re.compile(r"ckpt-(\d{1,18})\.index", re.ASCII)
 # The device must have at least this number of times the memory that the
 # training images fill.
 MEMORY_RATIO = 4
@@ -50,6 +67,167 @@ MAX_STORED = 64 * 2**20  # bytes of images that are rendered only once
 skip_autograph = tf.autograph.experimental.do_not_convert
 
 
+class TrainingState(keras.callbacks.Callback):
+    """What a checkpoint has; as a callback of `fit` it saves itself.
+
+    That is all which the rest of a training depends on: weights, optimizer
+    with the rate, a schedule, random states of layers (dropout), and the
+    epoch, from which batches follow.
+
+    It saves after the last epoch, and now and then between compiled calls.
+
+    Args:
+        model: A compiled model with a built optimizer.
+        folder: The folder of checkpoints.
+        every_seconds: Seconds from one checkpoint to the next, at least.
+        **schedules: More states, by their names in checkpoints.
+
+    Attributes:
+        seconds: The training time of all sessions of the run.
+        span: The number of epochs of one compiled call.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        folder: str,
+        every_seconds: float = 0.0,
+        **schedules: tf.train.Checkpoint,
+    ) -> None:
+        super().__init__()
+        self.seconds = tf.Variable(
+            0.0,
+            dtype=tf.float64,
+            trainable=False,
+        )
+        self.span = 1
+        self._epoch = tf.Variable(
+            0,
+            dtype=tf.int64,
+            trainable=False,
+        )
+        weights = {id(variable) for variable in model.weights}
+        random = []
+        for variable in model.variables:
+            if id(variable) not in weights:
+                random.append(variable.value)
+        self._checkpoint = tf.train.Checkpoint(
+            model=model,
+            optimizer=model.optimizer,
+            epoch=self._epoch,
+            seconds=self.seconds,
+            random=random,
+            **schedules,
+        )
+        self._folder = Path(folder)
+        self._every_seconds = every_seconds
+        self._first_epoch = 0
+        self._last_save = time.monotonic()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
+        """Saves a checkpoint if one is due, and after the last epoch."""
+        self.seconds.assign_add(logs["seconds"])
+        done = epoch + 1
+        waited = time.monotonic() - self._last_save
+        is_last = done == self.params["epochs"]
+        num_trained = done - self._first_epoch
+        is_end_of_call = num_trained % self.span == 0
+        is_due = is_end_of_call and waited >= self._every_seconds
+        if is_last or is_due:
+            self.save(done)
+            self._last_save = time.monotonic()
+
+    def save(self, epoch: int) -> None:
+        """Saves the state after `epoch` epochs, and keeps the one before.
+
+        Args:
+            epoch: The number of epochs that are trained.
+        """
+        self._epoch.assign(epoch)
+        # Files get their final names when they are complete.
+        path = self._folder / f"ckpt-{epoch}"
+        self._checkpoint.write(str(path))
+        num_kept = 0
+        for saved in list_epochs(self._folder):
+            # Later checkpoints could not be read.
+            if saved <= epoch and num_kept < _KEPT:
+                num_kept += 1
+                continue
+            for file in self._folder.glob(f"ckpt-{saved}.*"):
+                file.unlink()
+
+    def restore(self) -> int:
+        """Loads the latest readable checkpoint.
+
+        Returns:
+            Its epoch; 0 if there are no checkpoints.
+
+        Raises:
+            RunError: None of the checkpoints can be read.
+        """
+        for left in self._folder.glob("ckpt-*_temp"):
+            shutil.rmtree(left)  # left by a kill
+        problems = []
+        for epoch in list_epochs(self._folder):
+            path = str(self._folder / f"ckpt-{epoch}")
+            try:
+                # `restore` would ask for a counter of checkpoints, too.
+                status = self._checkpoint.read(path)
+                status.assert_existing_objects_matched()
+            except Exception as error:  # damage has errors of many kinds
+                reason = f"cannot be read ({first_line(error)})"
+                problems.append(f"the checkpoint {path} {reason}")
+                continue
+            for problem in problems:
+                note = f"note: {problem}; on from epoch {epoch}"
+                print(note, file=sys.stderr)
+            self._first_epoch = epoch
+            return epoch
+        if problems:
+            raise RunError(
+                f"{problems[0]}; remove {self._folder} to start over"
+            )
+        return 0
+
+
+def list_epochs(folder: Path) -> list[int]:
+    """Returns the epochs of the checkpoints in a folder, latest first."""
+    epochs = []
+    for file in folder.glob("ckpt-*"):
+        name = _INDEX.fullmatch(file.name)
+        if name:
+            epochs.append(int(name[1]))
+    return sorted(epochs, reverse=True)
+
+
+class EpochTimer(keras.callbacks.Callback):
+    """Adds the `seconds` of the training steps to the logs of epochs.
+
+    Args:
+        first_epoch: The number of epochs that are trained already.
+        span: The number of epochs of one compiled call.
+    """
+
+    def __init__(self, first_epoch: int, span: int) -> None:
+        super().__init__()
+        self._first_epoch = first_epoch
+        self._span = span
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        num_trained = epoch - self._first_epoch
+        if num_trained % self._span == 0:
+            self._start = time.monotonic()
+            self._end = 0.0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if self._span == 1 or not self._end:
+            self._end = time.monotonic()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any]) -> None:
+        seconds = self._end - self._start
+        logs["seconds"] = seconds / self._span
+
+
 def fit_model(
     model: TrainModel,
     dataset: Dataset,
@@ -64,12 +242,13 @@ def fit_model(
         dataset: Has the training table.
         config: The run, whose epochs are counted from its start.
         checkpoint_dir: The folder of checkpoints, which may be empty.
-        callbacks: They see the logs of each epoch. One program trains several
-            epochs only if all of them have a method `reads_weights`
-            (see `count_span`).
+        callbacks: They see the logs of each epoch, after its loss is checked
+            and before a checkpoint. One program trains several epochs only if
+            all of them have a method `reads_weights` (see `count_span`).
 
     Returns:
-        What training costs: `epochs`, `seconds`, `examples_per_second`.
+        What training costs, over all sessions of the run: `epochs`, `seconds`,
+        `examples_per_second`.
 
     Raises:
         ConfigError: If a callback stopped training early.
@@ -79,73 +258,30 @@ def fit_model(
     training = config.training
     steps = count_steps(training, dataset)
     schedules, states = _make_schedules(model, dataset, config)
-    state = own.TrainingState(model, checkpoint_dir, **states)
-    epoch = state.restore()
-    if epoch < training.epochs:
-        _train_rest(
-            model,
-            dataset,
-            config,
-            state,
-            callbacks=[*schedules, *callbacks],
-            first_epoch=epoch,
-        )
-    return _describe_cost(state, training, steps)
-
-
-def _train_rest(
-    model: TrainModel,
-    dataset: Dataset,
-    config: RunConfig,
-    state: own.TrainingState,
-    callbacks: Sequence[keras.callbacks.Callback],
-    first_epoch: int,
-) -> None:
-    """Trains from an epoch on, with checkpoints and a progress bar.
-
-    Args:
-        model: The compiled model.
-        dataset: Has the training table.
-        config: The run.
-        state: What a checkpoint has.
-        callbacks: Called after the loss is checked, before a checkpoint.
-        first_epoch: The number of epochs that are trained already.
-    """
-    training = config.training
-    span = 1
-    if is_compiled(training, dataset, model.distribute_strategy):
-        epochs = range(first_epoch, training.epochs)
-        span = count_span(callbacks, epochs, count_steps(training, dataset))
-
-    timer = own.EpochTimer(first_epoch, span)
-    check_loss = keras.callbacks.LambdaCallback(on_epoch_end=_check_loss)
-    save = own.SaveState(
-        state,
+    state = TrainingState(
+        model,
+        checkpoint_dir,
         config.checkpoint_seconds,
-        first=first_epoch,
-        span=span,
+        **states,
     )
-    with show_epochs(config, first_epoch) as show:
-        fit_epochs(
-            model,
-            dataset,
-            config,
-            [timer, check_loss, *callbacks, save, show],
-            first_epoch=first_epoch,
-            span=span,
-        )
+    first_epoch = state.restore()
+    if first_epoch < training.epochs:
+        every_callback = [*schedules, *callbacks]
+        if is_compiled(training, dataset, model.distribute_strategy):
+            epochs = range(first_epoch, training.epochs)
+            state.span = count_span(every_callback, epochs, steps)
+        timer = EpochTimer(first_epoch, state.span)
+        check_loss = keras.callbacks.LambdaCallback(on_epoch_end=_check_loss)
+        with show_epochs(config, first_epoch) as show:
+            fit_epochs(
+                model,
+                dataset,
+                config,
+                [timer, check_loss, *every_callback, state, show],
+                first_epoch=first_epoch,
+                span=state.span,
+            )
 
-
-def _describe_cost(
-    state: own.TrainingState, training: TrainingConfig, steps: int
-) -> dict[str, float]:
-    """Describes what training costs, over all sessions of a run.
-
-    Args:
-        state: The state at the end, which has the seconds of all sessions.
-        training: The training.
-        steps: Steps of an epoch.
-    """
     seconds = float(state.seconds.numpy())
     examples = training.epochs * steps * training.batch_size
     return {
@@ -174,11 +310,11 @@ def _make_schedules(
     states = {}
     patience = config.training.plateau_patience
     if patience:
-        plateau = own.PlateauSchedule(patience)
+        plateau = PlateauSchedule(patience)
         schedules.append(plateau)
         states["plateau"] = plateau.state
-    if own.list_axis_embeddings(model):
-        prune = own.PruneAxes(config.model.prune_below, dataset)
+    if list_axis_embeddings(model):
+        prune = PruneAxes(config.model.prune_below, dataset)
         schedules.append(prune)
     return schedules, states
 
@@ -240,12 +376,25 @@ def fit_epochs(
         ConfigError: If a callback stopped training early.
     """
     training = config.training
+    strategy = model.distribute_strategy
+    steps = count_steps(training, dataset)
     stop = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: check_stop())
-    data = _open_batches(model, dataset, training, first_epoch, span)
-    with data as (batches, steps):
-        inputs = give_to_devices(batches, model.distribute_strategy)
+    with contextlib.ExitStack() as stack:
+        if is_compiled(training, dataset, strategy):
+            program = use_program(model, dataset, training, first_epoch, span)
+            batches = stack.enter_context(program)
+            steps = 1  # for Keras an epoch of a program is one step
+        else:
+            num_epochs = training.epochs - first_epoch
+            batches = make_batches(
+                dataset,
+                training.batch_size,
+                training.seed,
+                first_step=first_epoch * steps,
+                num_steps=num_epochs * steps,
+            )
         history = model.fit(
-            inputs,
+            give_to_devices(batches, strategy),
             epochs=training.epochs,
             initial_epoch=first_epoch,
             steps_per_epoch=steps,
@@ -254,58 +403,11 @@ def fit_epochs(
             callbacks=[*callbacks, stop],
         )
 
-    _check_epochs(first_epoch + len(history.epoch), training.epochs)
-
-
-@contextlib.contextmanager
-def _open_batches(
-    model: TrainModel,
-    dataset: Dataset,
-    config: TrainingConfig,
-    first_epoch: int,
-    span: int,
-) -> Iterator[tuple[tf.data.Dataset, int]]:
-    """Yields batches for `fit`, and its steps of an epoch.
-
-    Args:
-        model: The compiled model.
-        dataset: Has the training table.
-        config: The training.
-        first_epoch: The number of epochs that are trained already.
-        span: The number of epochs of one call of a program.
-    """
-    steps = count_steps(config, dataset)
-    if is_compiled(config, dataset, model.distribute_strategy):
-        with use_program(
-            model,
-            dataset,
-            config,
-            steps=steps,
-            first_epoch=first_epoch,
-            span=span,
-        ) as batches:
-            yield batches, 1  # for Keras an epoch of a program is one step
-        return
-
-    num_epochs = config.epochs - first_epoch
-    batches = make_batches(
-        dataset,
-        config.batch_size,
-        config.seed,
-        first_step=first_epoch * steps,
-        num_steps=num_epochs * steps,
-    )
-    yield batches, steps
-
-
-def _check_epochs(done: int, epochs: int) -> None:
-    """Raises a ConfigError if fewer than all epochs are trained.
-
-    The files of the run would claim that all were.
-    """
-    if done < epochs:
+    done = first_epoch + len(history.epoch)
+    if done < training.epochs:
+        # The files of the run would claim that all epochs were trained.
         rule = f"must be {done}, after which a callback stopped training"
-        raise ConfigError("epochs", rule, epochs)
+        raise ConfigError("epochs", rule, training.epochs)
 
 
 def give_to_devices(
@@ -427,35 +529,11 @@ def count_span(
     return span
 
 
-def _build_loss(
-    model: TrainModel, factors: tf.Tensor, images: tf.Tensor
-) -> None:
-    """Makes Keras build the loss of a model, for images.
-
-    Keras builds it when it first sees a batch, and the batches that `fit` gets
-    with a program have no images.
-
-    Args:
-        model: The compiled model.
-        factors: Factors of the training examples, [n, F].
-        images: Their images, [n, H, W, C].
-    """
-    first_factors = factors[:1]
-    first_images = images[:1]
-    with model.distribute_strategy.scope():
-        model.compute_loss(
-            x=first_factors,
-            y=first_images,
-            y_pred=first_images,
-        )
-
-
 @contextlib.contextmanager
 def use_program(
     model: TrainModel,
     dataset: Dataset,
     config: TrainingConfig,
-    steps: int,
     first_epoch: int,
     span: int,
 ) -> Iterator[tf.data.Dataset]:
@@ -465,15 +543,23 @@ def use_program(
         model: The compiled model.
         dataset: Its training table is put on the device.
         config: Has the size of batches and their seed.
-        steps: Steps of an epoch.
         first_epoch: The number of epochs that are trained already.
         span: The number of epochs of one call of the program.
 
     Yields:
         Batches without content, for `fit` with one step an epoch.
     """
-    table = make_training_table(dataset)
-    _build_loss(model, *table)
+    factors, images = make_training_table(dataset)
+    # Keras builds the loss when it first sees images: batches have none here.
+    first_images = images[:1]
+    with model.distribute_strategy.scope():
+        model.compute_loss(
+            x=factors[:1],
+            y=first_images,
+            y_pred=first_images,
+        )
+
+    steps = count_steps(config, dataset)
     batches = make_row_batches(
         dataset,
         config.batch_size,
@@ -492,7 +578,7 @@ def use_program(
         if not losses:
             rows = next(rows_of_calls)
             rows = tf.reshape(rows, shape)
-            epoch_losses = model.train_epochs(rows, *table)
+            epoch_losses = model.train_epochs(rows, factors, images)
             new_losses = epoch_losses.numpy().tolist()
             losses.extend(new_losses)
         first_loss = losses.pop(0)

@@ -266,15 +266,32 @@ class Monitor(keras.callbacks.Callback):
             analysis: Results of the network as it is now.
             with_layers: Whether numbers of stages are written, too.
         """
-        summaries = self._summaries
-        summaries.write_scores(epoch, analysis.evaluation.tagged)
-        summaries.write_embeddings(epoch, analysis.embeddings)
-        if not with_layers:
-            return
-        summaries.write_stages(epoch, analysis.layers.summary)
-        if self._config.layerwise_every:
+        numbers = dict(analysis.evaluation.tagged)
+        for tag, answer in ANSWERS.items():
+            numbers[answer] = numbers.get(tag)
+        for name, embedding in analysis.embeddings.items():
+            for number, value in embedding.summary.items():
+                numbers[f"embedding_{number}/{name}"] = value
+        if with_layers:
+            numbers |= _tag_stages(analysis.layers.summary)
+        if with_layers and self._config.layerwise_every:
             shares = analysis.measure_interactions(WATCHED_POINTS)
-            summaries.write_stages(epoch, shares)
+            numbers |= _tag_stages(shares)
+        self._summaries.write_scalars(epoch, numbers)
+
+
+def _tag_stages(
+    summary: Mapping[str, Mapping[str, float | None]],
+) -> dict[str, float | None]:
+    """Gives tags to numbers by stage and metric, of metrics with a chart."""
+    numbers = {}
+    for metric in list_metrics("stage", "stages"):
+        if metric.chart is None:
+            continue
+        for stage, row in summary.items():
+            tag = f"stage_{metric.name}/{stage}"
+            numbers[tag] = row.get(metric.name)
+    return numbers
 
 
 def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
@@ -381,21 +398,18 @@ class History:
                 single = np.float32(number)
                 row[tag] = float(single)
 
-        last_epoch = max(self.rows, default=epoch)
-        is_new_epoch = epoch > last_epoch
-        if is_new_epoch and self._tags >= row.keys():
-            self.rows[epoch] = row
-            self._append_row(epoch)
-            return
-
         kept_rows = {}
         for earlier, old_row in self.rows.items():
             if earlier <= epoch:
                 kept_rows[earlier] = old_row
+        is_next = epoch not in kept_rows and len(kept_rows) == len(self.rows)
         old_numbers = kept_rows.get(epoch, {})
         kept_rows[epoch] = old_numbers | row
         self.rows = kept_rows
-        self._write_rows()
+        if is_next and self._tags >= row.keys():
+            self._append_row(epoch)
+        else:
+            self._write_rows()
 
     def _append_row(self, epoch: int) -> None:
         """Appends the row of an epoch to the file.
@@ -413,15 +427,12 @@ class History:
 
     def _write_rows(self) -> None:
         """Writes all rows, with a column for each tag that any row has."""
-        empty: dict[str, Any] = {}  # a row without numbers
-        for row in self.rows.values():
-            empty |= dict.fromkeys(row)
-        self._tags = empty.keys()
-
         table = []
+        tags: dict[str, None] = {}
         for epoch, row in self.rows.items():
-            cells = {"epoch": epoch, **empty, **row}
-            table.append(cells)
+            table.append({"epoch": epoch, **row})
+            tags |= dict.fromkeys(row)
+        self._tags = tags.keys()
         write_csv(self._path, table)
 
 
@@ -485,61 +496,6 @@ class RunSummaries:
         with self._writer.as_default(step=epoch):
             content = summary.SerializeToString()
             tf.summary.experimental.write_raw_pb(content)
-
-    def write_scores(
-        self,
-        epoch: int,
-        scores: Mapping[str, float | None],
-    ) -> None:
-        """Writes scores, and the errors twice, by their tags in `ANSWERS`, too.
-
-        Args:
-            epoch: The number of epochs that are trained.
-            scores: Scores by tag.
-        """
-        answers = {}
-        for tag, answer in ANSWERS.items():
-            answers[answer] = scores.get(tag)
-        self.write_scalars(epoch, answers)
-        self.write_scalars(epoch, scores)
-
-    def write_stages(
-        self,
-        epoch: int,
-        summary: Mapping[str, Mapping[str, float | None]],
-    ) -> None:
-        """Writes numbers by stage, of metrics with a chart.
-
-        Args:
-            epoch: The number of epochs that are trained.
-            summary: Numbers by stage and metric.
-        """
-        numbers = {}
-        metrics = list_metrics("stage", "stages")
-        for metric in metrics:
-            if metric.chart is None:
-                continue
-            for stage, row in summary.items():
-                tag = f"stage_{metric.name}/{stage}"
-                numbers[tag] = row.get(metric.name)
-        self.write_scalars(epoch, numbers)
-
-    def write_embeddings(
-        self,
-        epoch: int,
-        embeddings: Mapping[str, EmbeddingAnalysis],
-    ) -> None:
-        """Writes rank and penalties of embeddings.
-
-        Args:
-            epoch: The number of epochs that are trained.
-            embeddings: Results by factor.
-        """
-        numbers = {}
-        for name, embedding in embeddings.items():
-            for number, value in embedding.summary.items():
-                numbers[f"embedding_{number}/{name}"] = value
-        self.write_scalars(epoch, numbers)
 
     def write_pictures(self, analysis: RunAnalysis) -> None:
         """Draws the trained network for TensorBoard, and `samples.png`.

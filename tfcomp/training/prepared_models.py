@@ -31,11 +31,10 @@ from tfcomp.config.process import (
 from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.metrics.output_analysis import TracedModel
-from tfcomp.models.forced_rendering import use_products
+from tfcomp.models.forced_rendering import AxisEmbedding, use_products
 from tfcomp.models.registry import MODELS, is_shipped
 from tfcomp.models.stages import make_model
 from tfcomp.storage.run_folder import MODEL_FILE
-from tfcomp.training.callbacks import clip_total_gradient, make_rate
 
 # Steps that Keras may run in one call, a third faster for tiny models.
 MOST_STEPS = 25
@@ -210,6 +209,15 @@ def to_train_model(network: keras.Model) -> TrainModel:
     return network
 
 
+def list_axis_embeddings(model: keras.Model) -> list[AxisEmbedding]:
+    """Returns the layers of hard rendering whose axes may be pruned."""
+    axes = []
+    for layer in model.layers:
+        if isinstance(layer, AxisEmbedding):
+            axes.append(layer)
+    return axes
+
+
 def count_steps(config: TrainingConfig, dataset: Dataset) -> int:
     """Returns the steps of an epoch, by default one pass over the table.
 
@@ -237,6 +245,92 @@ def make_loss(l1_weight: float) -> str | Callable:
         return ops.mean(loss, axis=-1)
 
     return squared_and_absolute_error
+
+
+@keras.saving.register_keras_serializable(package="tfcomp")
+class FinalDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate that falls to 0 at the end of a training.
+
+        rate f((step - start) / (end - start)) from step `start` on
+
+    with f(s) = 1 - s (`"linear"`) or (1 + cos pi s) / 2 (`"cosine"`).
+
+    Args:
+        rate: The learning rate before.
+        start: The step at which it begins to fall.
+        end: The step at which it is 0.
+        shape: `"linear"` or `"cosine"`.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        start: int,
+        end: int,
+        shape: str,
+    ) -> None:
+        super().__init__()
+        self._config = {
+            "rate": rate,
+            "start": start,
+            "end": end,
+            "shape": shape,
+        }
+        self._rate = rate
+        self._start = start
+        self._length = end - start
+        self._shape = shape
+
+    def __call__(self, step: keras.KerasTensor) -> keras.KerasTensor:
+        # Integers up to here: float32 does not tell steps above 2^24 apart.
+        step = ops.cast(step, "int64")
+        steps_past = step - self._start
+        steps_past = ops.maximum(steps_past, 0)
+        steps_past = ops.cast(steps_past, float)
+        share = steps_past / self._length
+        share = ops.minimum(share, 1.0)
+        if self._shape == "linear":
+            return self._rate * (1.0 - share)
+        wave = ops.cos(math.pi * share)
+        return self._rate * (0.5 + 0.5 * wave)
+
+    def get_config(self) -> dict[str, Any]:
+        return self._config
+
+
+def clip_total_gradient(optimizer: keras.Optimizer) -> None:
+    """Clips the gradient of all replicas; Keras clips the part of each."""
+    clip = optimizer._clip_gradients
+
+    def clip_sum(parts: list) -> list:
+        context = tf.distribute.get_replica_context()
+        tensors = [tf.convert_to_tensor(part) for part in parts]
+        sums = context.all_reduce("sum", tensors)
+        num_replicas = context.num_replicas_in_sync
+        clipped = clip(sums)
+        return [gradient / num_replicas for gradient in clipped]
+
+    optimizer._clip_gradients = clip_sum
+
+
+def make_rate(config: TrainingConfig, steps: int) -> float | FinalDecay:
+    """Returns the learning rate of a run, or its fall.
+
+    Args:
+        config: The training.
+        steps: Steps of an epoch.
+    """
+    if config.decay == "none":
+        return config.learning_rate
+    end = config.epochs * steps
+    start = round(end * (1.0 - config.decay_share))
+    start = min(start, end - 1)
+    return FinalDecay(
+        config.learning_rate,
+        start=start,
+        end=end,
+        shape=config.decay,
+    )
 
 
 def compile_model(
