@@ -113,7 +113,6 @@ def test_numbers_behind_the_landscape(report: Path, run: LoadedRun):
     "pattern",
     [
         "runs, a [2026]/smoke",
-        "runs, a [2026]/*",
         "logs/*",
         "log?",
     ],
