@@ -236,12 +236,6 @@ SWALLOW = {
         gc.callbacks.append(lambda *_: wait(1.0))
         gc.collect()
     """,
-    "finalizer": """
-        class Resource:
-            def __del__(self):
-                wait(1.0)
-        Resource()
-    """,
     "library": """
         try:
             wait(1.0)
