@@ -19,7 +19,6 @@ from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
-from tfcomp.metrics.geometry import compute_factorization
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import load_run
 
@@ -83,27 +82,6 @@ def test_a_function_of_arrays(
         assert scores["relative_mse"] == pytest.approx(expected, rel=1e-4)
         assert "position_accuracy" not in scores
     assert result.coverage["combinations"] == pytest.approx(40 / 48)
-
-
-def test_lost_derivatives_are_differences(table: tfcomp.FactorTable):
-    """A function that is linear in the factors has exact differences."""
-    rng = np.random.default_rng(0)
-    slopes = rng.normal(size=(3, 96)).astype(np.float32)
-    half_slopes = slopes[:, :7]
-    expected = half_slopes @ half_slopes.T
-
-    def evaluate(values: np.ndarray) -> dict[str, np.ndarray]:
-        return {"image": values @ slopes, "half": values @ half_slopes}
-
-    result = tfcomp.evaluate(evaluate, table, "x:3", stages=["half"])
-
-    assert result.stages == ["half", "image"]
-    assert set(result.analysis.nondifferentiable) == {"half", "image"}
-    metric = result.analysis.metrics["half"][5]
-    assert_allclose(metric, expected, rtol=1e-4)
-    (factorization,) = compute_factorization(expected[None])
-    half = result.measures["factorization"][0]
-    assert half == pytest.approx(factorization, rel=1e-4)
 
 
 def test_keras_model_and_saved_model_give_our_own_numbers(
@@ -221,8 +199,6 @@ def test_a_grid_has_lists_of_values(
 def test_settings_of_a_description_are_checked():
     with pytest.raises(ConfigError, match="at least"):
         tfcomp.describe_run("smoke", width=0)
-    with pytest.raises(RunError, match="did you mean depth"):
-        tfcomp.describe_run("smoke", deptth=2)
     for flag in ("dataset", "model", "encoding"):
         with pytest.raises(ConfigError, match=f"{flag} must be one of"):
             tfcomp.describe_run("smoke", **{flag: "cnnn"})

@@ -10,6 +10,7 @@ import re
 import shutil
 import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import numpy as np
@@ -66,22 +67,19 @@ def test_every_figure_has_both_formats(report: Path):
 def test_page_is_self_contained(report: Path):
     text = (report / "report.html").read_text("utf-8")
     ids = re.findall(r'\sid="([^"]*)"', text)
-    anchors = set()
-    files = set()
-    for link in re.findall(r'<a [^>]*href="([^"]*)"', text):
-        if link.startswith("#"):
-            anchors.add(link[1:])
-        else:
-            files.add(unquote(link))
-
+    links = re.findall(r'<a [^>]*href="([^"]*)"', text)
     sources = re.findall(r'\ssrc="([^"]*)"', text)
+
     assert {source[:5] for source in sources} == {"data:"}
     assert "<link" not in text
     assert len(set(ids)) == len(ids)
-    assert anchors <= set(ids)
+    for link in links:
+        if link.startswith("#"):
+            assert link[1:] in ids
+        else:
+            assert (report / unquote(link)).is_file()
     for path in [*report.glob("*.pdf"), *report.glob("*.csv")]:
-        assert path.name in files
-    assert all((report / name).is_file() for name in files)
+        assert f'href="{path.name}"' in text
     assert "--region=square:4-8" in text  # the flags are part of it
 
 
@@ -109,40 +107,40 @@ def test_numbers_behind_the_landscape(report: Path, run: LoadedRun):
     assert_array_equal(table["is_ood"], splits.is_ood)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "runs, a [2026]/smoke",
-        "runs, a [2026]/*",
-        "logs/*",
-        "log?",
-    ],
-)
+def copy_smoke(run: RunConfig, folder: Path) -> Path:
+    """Copies the smoke run without its large files."""
+    keep = shutil.ignore_patterns("checkpoints", "events*", "projector*")
+    return shutil.copytree(run.run_dir, folder, ignore=keep)
+
+
+@pytest.fixture
+def build_report(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Stands for what is done with the runs of a report."""
+    build = Mock()
+    monkeypatch.setattr(report_build, "build_report", build)
+    return build
+
+
+@pytest.mark.parametrize("pattern", ["runs, a [2026]/smoke", "logs/*", "log?"])
 def test_patterns_and_links(
     pattern: str,
     smoke_run: RunConfig,
     working_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    build_report: Mock,
 ):
     """Runs of data managers are links; a name may have a comma or brackets."""
-    reported: list[Path] = []
-
-    def build_report(runs: list[RunAnalysis], *_: object):
-        reported.extend(run.run.path.resolve() for run in runs)
-
-    monkeypatch.setattr(report_build, "build_report", build_report)
     folder = working_folder / "runs, a [2026]"
-    shutil.copytree(smoke_run.run_dir, folder / "smoke")
+    copy_smoke(smoke_run, folder / "smoke")
     model = folder / "smoke/model.keras"
     model.rename("object")
     model.symlink_to(working_folder / "object")
     Path("logs").symlink_to(folder)
     (folder / "analysis_smoke").mkdir()  # of an earlier report
-    (folder / "notes.txt").write_text("mine")
 
     assert analyze.main(["analyze", f"--run={pattern}"]) == 0
 
-    assert reported == [folder / "smoke"]
+    ((analysis,), *_), _ = build_report.call_args
+    assert analysis.run.path.resolve() == folder / "smoke"
 
 
 @pytest.mark.parametrize("coverage", ["", "random:.8"])
@@ -150,23 +148,13 @@ def test_a_sweep_has_one_seed_of_each_setting(
     coverage: str,
     smoke_run: RunConfig,
     working_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    build_report: Mock,
     capsys: pytest.CaptureFixture,
 ):
     """With --coverage every seed draws a region, so regions differ, too."""
-    reported: list[str] = []
-    folders: list[Path] = []
-
-    def build_report(runs: list[RunAnalysis], folder: Path, *_: object):
-        reported.extend(run.run.path.name for run in runs)
-        folders.append(folder)
-
-    monkeypatch.setattr(report_build, "build_report", build_report)
     sweep = working_folder / "rates"
-    keep = shutil.ignore_patterns("checkpoints", "events*", "projector*")
     for name, seed, rate in [("a", 2, 0.1), ("b", 1, 0.1), ("c", 1, 0.2)]:
-        trial = sweep / "trials" / name
-        shutil.copytree(smoke_run.run_dir, trial, ignore=keep)
+        trial = copy_smoke(smoke_run, sweep / "trials" / name)
         with (trial / "run.flags").open("a") as file:
             file.write(f"--seed={seed}\n--learning_rate={rate}\n")
             if coverage:
@@ -178,8 +166,9 @@ def test_a_sweep_has_one_seed_of_each_setting(
 
     assert analyze.main(["analyze", "rates"]) == 0
 
-    assert sorted(reported) == ["b", "c"]
-    assert folders == [Path("rates/analysis")]
+    (analyses, folder, _), _ = build_report.call_args
+    assert sorted(each.run.path.name for each in analyses) == ["b", "c"]
+    assert folder == Path("rates/analysis")
     assert "2 of 3 runs" in capsys.readouterr().out
 
 
@@ -285,8 +274,7 @@ def test_two_runs(earlier: Path, tmp_path: Path):
 def trials(smoke_run: RunConfig, tmp_path: Path) -> Path:
     """A folder of trials: one finished run, one that is not."""
     folder = tmp_path / "sweep" / "trials"
-    keep = shutil.ignore_patterns("checkpoints", "events*", "projector*")
-    shutil.copytree(smoke_run.run_dir, folder / "ab12", ignore=keep)
+    copy_smoke(smoke_run, folder / "ab12")
     (folder / "cd34").mkdir()
     shutil.copy(folder / "ab12" / "run.flags", folder / "cd34")
     return folder

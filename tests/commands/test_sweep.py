@@ -155,33 +155,6 @@ def test_a_second_start_runs_nothing(
     assert f"tfcomp export --run={trial}" in capsys.readouterr().out
 
 
-def test_links_to_a_sweep_and_out_of_it(
-    draw: Start,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    """What others have linked is replaced, and nothing behind it changes."""
-    monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
-    draw(DEPTHS)
-    letter = Path("docs/letter.txt").absolute()
-    letter.parent.mkdir()
-    letter.write_text("Dear")
-    Path("scratch").symlink_to(FOLDER.parent)
-    Path("linked").mkdir()
-    Path("linked/s").symlink_to(FOLDER.absolute())
-    flags = FOLDER / "sweep.flags"
-    figures = FOLDER / "figures"
-
-    for place in ("scratch", "linked"):
-        flags.unlink()
-        flags.symlink_to(letter)
-        figures.symlink_to(letter.parent)
-        assert draw(DEPTHS, f"--log_dir={place}") == 0
-        assert POOL.ran == []
-        assert letter.read_text() == "Dear"
-        assert not flags.is_symlink()
-        assert not figures.is_symlink()
-
-
 def test_damaged_trials_are_run_again(start: Start):
     start(DEPTHS)
     table = read()
@@ -194,27 +167,6 @@ def test_damaged_trials_are_run_again(start: Start):
 
     assert POOL.ran == trials
     assert read() == table
-
-
-class PoolThatStops(PoolHere):
-    """Is told to stop after three trials."""
-
-    def run(self, tasks: list[Task]) -> Iterator[Outcome]:
-        yield from super().run(tasks[:3])
-        raise KeyboardInterrupt
-
-
-def test_tables_are_whole_when_a_sweep_is_told_to_stop(
-    start: Start,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(sweep_run, "PAUSE", 10**6)
-    use_pool(monkeypatch, PoolThatStops())
-
-    with pytest.raises(KeyboardInterrupt):
-        start(DEPTHS, "--seeds=2")
-
-    assert read_statuses() == ["finished"] * 3 + ["missing"]
 
 
 def test_more_seeds_and_another_order(start: Start):

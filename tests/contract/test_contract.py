@@ -45,19 +45,16 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+SLOW = ("rotated_digits", "rotated_mnist", "sprites")
+IMAGES = {}  # hashes by the name of a flagfile
+for row in read_rows(FROZEN / "images.csv"):
+    IMAGES[row["flagfile"]] = row["sha256"]
+QUICK = [name for name in IMAGES if name not in SLOW]
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        "acting",
-        "composed",
-        "corner",
-        "hard_rendering",
-        pytest.param("rotated_digits", marks=pytest.mark.slow),
-        pytest.param("rotated_mnist", marks=pytest.mark.slow),
-        "smoke",
-        pytest.param("sprites", marks=pytest.mark.slow),
-        "stripes",
-    ],
+    [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)],
 )
 def test_the_images_of_an_experiment_are_the_frozen_ones(name: str):
     """All combinations in the order of the grid, as `round(255 * pixel)`."""
@@ -72,9 +69,7 @@ def test_the_images_of_an_experiment_are_the_frozen_ones(name: str):
         pixels = np.rint(255 * images).astype(np.uint8)
         digest.update(pixels.tobytes())
 
-    frozen = read_rows(FROZEN / "images.csv")
-    hashes = {row["flagfile"]: row["sha256"] for row in frozen}
-    assert digest.hexdigest() == hashes[name]
+    assert digest.hexdigest() == IMAGES[name]
 
 
 def test_numbers_of_claims_are_the_frozen_ones():

@@ -12,7 +12,6 @@ from tests.datasets.own_tables import make_data, write_own
 from tfcomp.config.errors import RunError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.config.run_flags import parse_config
-from tfcomp.config.settings import OwnSettings
 from tfcomp.datasets import Dataset, make_dataset, materialized
 from tfcomp.datasets.materialized import (
     attach_examples,
@@ -101,7 +100,7 @@ def test_examples_of_other_code_are_not_read(
     assert materialize(stored, tmp_path) != old
     assert attach(stored).draw_train is not None
     # Nor of another value of a plugin's setting, which may change images.
-    other = dataclasses.replace(stored, own=OwnSettings(petals=7))
+    other = dataclasses.replace(stored, own={"petals": 7})
     with pytest.raises(RunError, match="no examples"):
         attach(other)
 

@@ -2,10 +2,12 @@
 
 import dataclasses
 import inspect
+import io
 import json
 import shutil
+import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 from kfp import dsl
 
-from pipelines import pipeline
+from pipelines import pipeline, query, steps
 from pipelines.profile import Profile, make_works
 from pipelines.steps import report_runs
 from reproduction import claims
@@ -120,11 +122,23 @@ def test_trainer_records_failed_trials(
 # From here on with a run that was not trained by the trainer.
 
 
+def query_here(model: Path, factors: np.ndarray) -> np.ndarray:
+    """Calls a SavedModel in this process, which has TensorFlow."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+        patch.setattr(sys, "argv", ["query.py", str(model)])
+        patch.setattr(sys, "stdin", io.StringIO(json.dumps(factors.tolist())))
+        query.main()
+    return np.array(json.loads(printed.getvalue()))
+
+
 def test_good_model_is_pushed_once(
     inputs: Inputs,
     runs_dir: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    monkeypatch.setattr(steps, "query_model", query_here)
     inputs["runs"].uri = str(runs_dir)
 
     assert call(pipeline.evaluator, inputs)

@@ -119,16 +119,18 @@ def run_task_in_job(options: SchedulerOptions, folder: Path):
         list(pool.run([make_task("a", folder, tasks.show_process)]))
 
 
-def test_a_cluster_that_refuses_a_job(slurm: Path, tmp_path: Path):
-    (slurm / "refuse").touch()
-    with pytest.raises(RunError, match="invalid partition") as caught:
-        run_task_in_job(make_options(2), tmp_path)
-    assert "\n" not in str(caught.value)
-
-
-def test_jobs_that_do_not_start(slurm: Path, tmp_path: Path):
-    (slurm / "broken").touch()
-    with pytest.raises(RunError, match="logs/jobs") as caught:
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [("refuse", "invalid partition"), ("broken", "logs/jobs")],
+)
+def test_jobs_that_do_not_start(
+    problem: str,
+    words: str,
+    slurm: Path,
+    tmp_path: Path,
+):
+    (slurm / problem).touch()
+    with pytest.raises(RunError, match=words) as caught:
         run_task_in_job(make_options(job_wait=1), tmp_path)
     assert "\n" not in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""Real trials on a real worker: a sweep, and the bits of its weights."""
+"""Real trials: the tables of a sweep, and the bits of its weights."""
 
 import csv
 import json
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sweeps.fake_sweep import use_pool
+from tests.sweeps.pool_here import PoolHere
 from tfcomp import sweep
 from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.worker_task import run_trial
@@ -29,13 +31,21 @@ def read_weights(run: Path) -> bytes:
         return archive.read("model.weights.h5")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(
+    scope="module",
+    params=["here", pytest.param("worker", marks=pytest.mark.slow)],
+)
+def folder(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """The folder of a sweep, whose trials one process has run in turn."""
     folder = tmp_path_factory.mktemp("sweep")
     places = (f"--log_dir={folder}/logs", f"--export_dir={folder}/models")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
+        if request.param == "here":
+            use_pool(patch, PoolHere())
         assert sweep.main(["sweep", *LINE.split(), *places]) == 0
     return folder / "logs" / "s"
 

@@ -4,13 +4,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import Mock
 
-import numpy as np
 import pandas as pd
 import pytest
-from PIL import EpsImagePlugin, Image
-from PIL.PngImagePlugin import PngInfo
 from pytest import approx
 from tensorboard.backend.event_processing import (
     data_provider,
@@ -21,7 +17,6 @@ from tensorboard.plugins.hparams import api_pb2, get_experiment
 from tensorboard.plugins.hparams.backend_context import Context
 
 from tfcomp.config import run_flags
-from tfcomp.figures.image_files import read_preview, write_preview
 from tfcomp.report.score_table import ScoredRun, describe_fits
 from tfcomp.statistics.limits import POSITIVE
 from tfcomp.statistics.seed_statistics import compute_interval
@@ -124,9 +119,6 @@ def test_page(
 ):
     pdf = "tfcomp.figures.exhibits.figure_to_pdf"
     monkeypatch.setattr(pdf, lambda _: b"")  # slow
-    images = np.stack([np.eye(4), np.ones((4, 4))])  # [n, H, W]
-    for trial in trials[:3]:
-        write_preview(trial.path, ["OOD 1", "OOD 2"], [images, images / 2])
     sweep = sweep_page.compute_numbers(trials, "first")
 
     sweep_page.write_page(tmp_path, sweep)
@@ -136,10 +128,9 @@ def test_page(
         assert text in page
 
     figures = tmp_path / "figures"
-    for name in ("scores", "samples_0", "epoch_train_loss"):
+    for name in ("scores", "epoch_train_loss"):
         assert (figures / f"{name}.png").exists()
-    for name in ("samples_1", "epoch_ood_mse"):
-        assert not (figures / f"{name}.png").exists()
+    assert not (figures / "epoch_ood_mse.png").exists()
     curve = pd.read_csv(figures / "epoch_train_loss.csv")
     last = curve[curve["x"] == 2]
     assert last["mean"].tolist() == [1.0, 1.0, 1.0]
@@ -152,11 +143,8 @@ def test_page(
     [
         ((0.01, 0.5), (0.2, 0.4), ["1 of 2", "but not b", "0.5 (a)"]),
         ((0.01, 0.5), (None, None), ["1 of 2"]),
-        ((0.01, 0.5), (0.01, 0.5), ["2 of 2", "(a; b)"]),
         ((0.01, 0.5), (0.01, None), ["that have one", "(a)"]),
-        ((0.01, 0.9), (0.01, 0.2), ["1 of these fails", "0.5): a."]),
         ((0.01, 0.9), (0.01, 0.8), ["all fail", "0.5): a, b."]),
-        ((0.01, 0.5), None, ["0.5"]),
         ((0.2, 0.5), None, ["no test"]),
     ],
 )
@@ -183,22 +171,6 @@ def make_scored(
 ) -> ScoredRun:
     scores = {"id": id_error, "ood": ood_error}
     return ScoredRun(setting, ord(setting), scores)
-
-
-def test_a_preview_of_others_is_no_program(tmp_path: Path, monkeypatch):
-    start = Mock()
-    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", start)
-    text = '%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%points: ["a"]\n'
-    (tmp_path / "preview.png").write_text(text)
-    assert read_preview(tmp_path) is None
-    assert not start.called
-
-
-def test_a_preview_of_half_a_row(tmp_path: Path):
-    info = PngInfo()
-    info.add_text("points", '["a"]')  # of two rows, which 5 pixels are not
-    Image.new("L", (4, 5)).save(tmp_path / "preview.png", pnginfo=info)
-    assert read_preview(tmp_path) is None
 
 
 def read_experiment(folder: Path) -> api_pb2.Experiment:

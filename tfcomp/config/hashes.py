@@ -105,11 +105,7 @@ def hash_data(data: str, data_dir: str = "") -> str:
         parts = _read_folder(Path(data))
     else:
         parts = _sample_file(data)
-    return _digest(data, parts)
 
-
-def _digest(data: str, parts: Iterable[bytes]) -> str:
-    """Hashes the parts of `--data`; ConfigError if one cannot be read."""
     digest = hashlib.sha256()
     try:
         for part in parts:

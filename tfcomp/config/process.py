@@ -190,29 +190,19 @@ def _import_keras() -> None:
     absent = [name for name in NEEDLESS if name not in sys.modules]
     for name in absent:  # an import of it fails
         sys.modules[name] = None  # type: ignore[assignment]
-    try:
-        with pause_collection():
-            keras = importlib.import_module("keras")
-            # Whatever `~/.keras/keras.json` says.
-            keras.config.set_image_data_format(LAYERS[1])
-            keras.config.set_floatx(LAYERS[2])
-            # A million objects that stay: a fifth of the time of a start.
-            gc.freeze()
-    finally:
-        for name in absent:
-            del sys.modules[name]
-
-
-@contextlib.contextmanager
-def pause_collection() -> Iterator[None]:
-    """Looks for no garbage in the block, whose objects stay."""
     was_enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # a million objects stay: a fifth of the time of a start
     try:
-        yield
+        keras = importlib.import_module("keras")
+        # Whatever `~/.keras/keras.json` says.
+        keras.config.set_image_data_format(LAYERS[1])
+        keras.config.set_floatx(LAYERS[2])
+        gc.freeze()
     finally:
         if was_enabled:
             gc.enable()
+        for name in absent:
+            del sys.modules[name]
 
 
 def show_progress(
@@ -246,7 +236,6 @@ def show_progress(
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status, as shells number it."""
-    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
@@ -279,14 +268,6 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     if line:
         print(line, file=sys.stderr, flush=True)
     sys.exit(status)
-
-
-def _open_missing_streams() -> None:
-    """Opens what a shell has closed (`2>&-`), for which Python has None."""
-    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
-        if getattr(sys, name) is None:  # the file gets the free number
-            stream = open(os.devnull, mode, encoding="utf-8")
-            setattr(sys, name, stream)
 
 
 class Terminated(SystemExit):

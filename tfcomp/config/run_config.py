@@ -7,11 +7,11 @@ The flags of `tfcomp train` are these fields (see `run_flags`).
 import dataclasses
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.hashes import hash_data
 from tfcomp.config.settings import (
-    OwnSettings,
     Settings,
     non_negative,
     read_own,
@@ -465,7 +465,8 @@ class RunConfig(Settings):
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
-    own: OwnSettings = field(default_factory=OwnSettings)  # of plugins
+    # Of plugins. A hash of settings needs no part that can change.
+    own: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

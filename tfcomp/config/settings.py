@@ -28,9 +28,6 @@ CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 NO_CONTROLS = "text without control characters"
-# The largest number of commas in a path that `split_paths` does not split: it
-# asks the file system about each number.
-MAX_COMMAS = 8
 # The largest value of a setting that declares no bound of its own.
 LARGEST = {int: 10**7, float: 1e30}
 # Columns of tables of runs and sweeps that are no settings: a plugin's setting
@@ -192,16 +189,6 @@ def find_broken_rule(field: dataclasses.Field, value: Any) -> str:
     return ""
 
 
-class OwnSettings(dict[str, Any]):
-    """Values of declared settings by name.
-
-    They have a hash, as the frozen `RunConfig` needs it. So do not change them.
-    """
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted(self.items())))
-
-
 def declare_setting(name: str, default: Any, help: str, **rules: Any) -> None:
     """Declares a setting of a plugin, which a sweep can vary.
 
@@ -245,7 +232,9 @@ def list_declared(plugins: Collection[str]) -> list[dataclasses.Field]:
     return fields
 
 
-def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
+def read_own(
+    flags: Mapping[str, Any], plugins: Collection[str]
+) -> dict[str, Any]:
     """Reads the settings of plugins, as `Settings.from_flags` does.
 
     Args:
@@ -255,7 +244,7 @@ def read_own(flags: Mapping[str, Any], plugins: Collection[str]) -> OwnSettings:
     Raises:
         ConfigError: If a value breaks a rule of its setting.
     """
-    values = OwnSettings()
+    values = {}
     for field in list_declared(plugins):
         value = flags.get(field.name, field.default)
         check_value(field, value)
@@ -270,34 +259,7 @@ def split_names(text: str) -> list[str]:
 
 
 def split_paths(text: str) -> list[str]:
-    """Splits paths or patterns at commas, except within a path that exists.
-
-    With a folder `logs/a,b`, the text `logs/a,b,logs/c*` names `logs/a,b` and
-    `logs/c*`.
-    """
-    paths = []
-    parts = text.split(",")
-    while parts:
-        # The longest beginning that exists is one path.
-        num_joined = 1
-        for count in range(2, MAX_COMMAS + 2):
-            beginning = ",".join(parts[:count])
-            if _exists(beginning):
-                num_joined = count
-
-        path = ",".join(parts[:num_joined]).strip()
-        if path:
-            paths.append(path)
-        del parts[:num_joined]
-    return paths
-
-
-def _exists(path: str) -> bool:
-    """Checks whether a path exists, or is a pattern in a folder that exists.
-
-    The last part of such a pattern has no comma, as in `logs/a,b/donut*`.
-    """
-    path = os.path.expanduser(path)
-    folder, name = os.path.split(path)
-    is_in_folder = "," not in name and os.path.lexists(folder)
-    return is_in_folder or os.path.lexists(path)
+    """Splits paths or patterns at commas, unless the text is one path."""
+    if os.path.lexists(os.path.expanduser(text)):
+        return [text]
+    return split_names(text)

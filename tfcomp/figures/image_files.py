@@ -2,29 +2,25 @@
 
 In the folder of a run, outputs/epoch_<n>.npz has `factors` [n, F], `images`
 [n, H, W, C] in 8 bits, and `errors` [n] of the outputs as they were, relative
-to the reference. preview.png has held-out images above the last outputs, for
-pages of sweeps.
+to the reference.
 """
 
 import base64
 import io
-import json
 import math
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from tfcomp.storage.files import make_folder, write_atomically
 
 FOLDER = "outputs"
-PREVIEW_FILE = "preview.png"
 MAX_BYTES = 2**28  # of a file, unpacked; a run keeps no more in all of them
 Outputs = tuple[np.ndarray, np.ndarray]  # images [n, H, W, C], errors [n]
 
@@ -197,45 +193,3 @@ def _read(path: Path, grid: np.ndarray) -> Outputs:
         raise ValueError(f"it has images of shape {images.shape}")
     numbers = images.astype(np.float32)
     return numbers / 255, errors
-
-
-def write_preview(
-    folder: Path,
-    titles: Sequence[str],
-    rows: Sequence[np.ndarray],
-) -> None:
-    """Writes `preview.png`, for the page of a sweep.
-
-    Args:
-        folder: The folder of the run.
-        titles: A title for each of the n columns.
-        rows: Images [n, H, W, C] of each row, their first row at the top.
-    """
-    panels = [arrange_channels(images) for images in rows]
-    images = np.concatenate(panels)
-    tiled = tile_images(images, len(titles))
-    pixels = to_bytes(tiled)
-    sheet = Image.fromarray(pixels)
-    info = PngInfo()
-    points = json.dumps(list(titles))
-    info.add_text("points", points)
-    with write_atomically(folder / PREVIEW_FILE) as partial:
-        sheet.save(partial, "PNG", pnginfo=info)
-
-
-def read_preview(folder: Path) -> tuple[list[str], np.ndarray] | None:
-    """Returns titles [n] and images [2, n, H, W, ...], if there are any."""
-    path = folder / PREVIEW_FILE
-    try:
-        # Other formats start programs, as Ghostscript.
-        with Image.open(path, formats=["PNG"]) as file:
-            points = json.loads(file.info["points"])
-            titles = [str(point) for point in points]
-            sheet = np.asarray(file) / 255
-        rows = []
-        for strip in np.split(sheet, 2):
-            images = np.split(strip, len(titles), axis=1)
-            rows.append(np.stack(images))
-        return titles, np.stack(rows)
-    except Exception:  # of an earlier version, or damaged, in many ways
-        return None

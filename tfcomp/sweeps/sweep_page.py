@@ -9,7 +9,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.plugins.hparams import summary_v2 as hparams
@@ -17,8 +16,6 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.figures.exhibits import Exhibit, Plot, save_exhibit, use_own_style
-from tfcomp.figures.image_files import read_preview
-from tfcomp.figures.image_rows import draw_rows
 from tfcomp.metrics.registry import find_limits, list_leading
 from tfcomp.report import coverage, score_table
 from tfcomp.report.page import Answer, Section, render_page
@@ -41,7 +38,6 @@ PAGE = "report.html"
 # TensorBoard knows an event file by a part of its name.
 EVENTS_FILE = "events.out.tfevents.0.hparams"
 CURVES = ("train/loss", "id/relative_mse", "ood/relative_mse")
-MAX_ROWS = 8  # of outputs
 COVERED = ("ood/r2", "ood/relative_mse", "ood/position_accuracy")
 
 
@@ -147,7 +143,7 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     """
     figures = files.make_folder(folder / "figures")
     with use_own_style():
-        answer, sections = make_page(sweep, folder)
+        answer, sections = make_page(sweep)
         exhibits = list(answer.exhibits)
         for section in sections:
             exhibits += section.exhibits
@@ -164,17 +160,13 @@ def write_page(folder: Path, sweep: SweepNumbers) -> None:
     files.write_text(folder / PAGE, page)
 
 
-def make_page(
-    sweep: SweepNumbers, folder: Path
-) -> tuple[Answer, list[Section]]:
+def make_page(sweep: SweepNumbers) -> tuple[Answer, list[Section]]:
     """Makes the first screen, and sections of figures and comparisons.
 
     Args:
         sweep: The statistics of a sweep.
-        folder: Its folder, which has the images of trials.
     """
     exhibits = [score_table.make_table(sweep.runs)]
-    exhibits += draw_samples(folder, sweep.runs)
     exhibits += plot(sweep, plot_scores, "scores", sweep.paths)
 
     lines = []
@@ -289,49 +281,6 @@ def plot(
         rows=rows,
     )
     return [exhibit]
-
-
-def draw_samples(folder: Path, runs: Sequence[ScoredRun]) -> list[Exhibit]:
-    """Draws held-out images above the outputs of one seed of each setting.
-
-    Args:
-        folder: The folder of the sweep.
-        runs: Its finished trials.
-
-    Returns:
-        A figure for each set of held-out images.
-    """
-    groups: dict[tuple, dict[str, np.ndarray]] = {}
-    drawn = set()
-    for run in runs:
-        preview = read_preview(folder / run.link)
-        if preview is None or run.setting in drawn:
-            continue
-        drawn.add(run.setting)
-        titles, (truth, output) = preview
-        rows = groups.setdefault((*titles, truth.tobytes()), {"truth": truth})
-        if len(rows) <= MAX_ROWS:
-            rows[run.setting] = output
-
-    caption = (
-        "True images (first row), and outputs of the first seed of each "
-        f"setting, at most {MAX_ROWS}. Pixels are shown from 0 to 1."
-    )
-    exhibits: list[Exhibit] = []
-    for (*titles, _), rows in groups.items():
-        figure = draw_rows(
-            rows,
-            first_row="top",
-            column_titles=titles,
-        )
-        exhibit = Exhibit(
-            name=f"samples_{len(exhibits)}",
-            title="Held-out images",
-            caption=caption,
-            figure=figure,
-        )
-        exhibits.append(exhibit)
-    return exhibits
 
 
 def write_experiment(

@@ -199,7 +199,6 @@ class Monitor(keras.callbacks.Callback):
         self.history.add(epochs, evaluation.tagged)
         if self._config.pictures:
             self._summaries.write_pictures(analysis)
-        self._write_preview(evaluation)
         self._summaries.close()
 
         metrics = _collect_numbers(analysis)
@@ -229,29 +228,6 @@ class Monitor(keras.callbacks.Callback):
         facts["explained"] = solvable.explain_training(dataset)
         facts["r2"] = score_certified(dataset, evaluation, first_order)
         return facts
-
-    def _write_preview(self, evaluation: Evaluation) -> None:
-        """Writes a few true images and outputs for the page of a sweep.
-
-        They are held-out images, or ID images if none are held out.
-        """
-        dataset = self._dataset
-        subset = dataset.splits.is_ood
-        if not subset.any():
-            subset = dataset.splits.is_id
-        points = np.flatnonzero(subset)
-        rows = pictures.choose_spread(points)
-        if not len(rows):
-            return
-
-        strips = []
-        for images in (evaluation.truth, evaluation.images):
-            strip = dataset.to_pictures(images[rows])
-            if dataset.first_row == "bottom":
-                strip = strip[:, ::-1]
-            strips.append(strip)
-        titles = pictures.title_points(dataset, rows)
-        image_files.write_preview(self._folder, titles, strips)
 
     def _write_numbers(
         self,
