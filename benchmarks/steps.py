@@ -4,35 +4,28 @@
 
 Prints milliseconds a step of shipped flagfiles, as `tfcomp train` trains them
 step by step (`never`) and as one program of XLA (`always`: of all epochs, as
-long as nothing is evaluated in between), and, where PyTorch is installed, of
-the same networks written plainly and run eagerly. Other flags, such as
-`--precision=mixed_bfloat16`, hold for all trainings of tfcomp. All take turns
-in one process. XLA makes convolutions slower on a CPU, where a step of the
-donut takes minutes: without a GPU only `never` is measured by default.
+long as nothing is evaluated in between). Other flags, such as
+`--precision=mixed_bfloat16`, hold for all trainings. All take turns in one
+process. XLA makes convolutions slower on a CPU, where a step of the donut takes
+minutes: without a GPU only `never` is measured by default.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import statistics
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_flags import parse_config
 
 if TYPE_CHECKING:
-    import torch
-
-    from tfcomp.config.run_config import ModelConfig, RunConfig
+    from tfcomp.config.run_config import RunConfig
 
 REPEATS = 3
 MODELS = "donut,low_rank,hard_rendering,mlp"
-IN_TORCH = ("donut", "mlp")
 Job = Callable[[], float]  # trains, returns the seconds of a step
 
 
@@ -59,12 +52,11 @@ def main() -> None:
 
     with start_tensorflow():
         import tensorflow as tf
-    device = "cpu"
+    devices = tf.config.list_physical_devices("GPU")
     choices = options.compiled or "never"
-    if tf.config.list_physical_devices("GPU"):
-        device = "cuda"
+    if devices:
         choices = options.compiled or "never,always"
-    print(f"device: {device}, {options.steps} steps an epoch")
+    print(f"GPUs: {len(devices)}, {options.steps} steps an epoch")
 
     for name in options.models.split(","):
         jobs = {}
@@ -72,23 +64,20 @@ def main() -> None:
             arguments = [*flags, f"--compiled={choice}"]
             config = parse_config([f"--flagfile={name}.flags", *arguments])
             jobs[choice] = make_job(config, options.epochs)
-        if importlib.util.find_spec("torch") and name in IN_TORCH:
-            jobs["PyTorch"] = make_torch_job(config, device)
         print(f"{name:15} {measure(jobs)}", flush=True)
 
 
 def measure(jobs: dict[str, Job]) -> str:
     """Runs jobs in turns; returns their median times as text."""
-    for job in jobs.values():
-        job()  # traces and compiles
-    times: dict[str, list[float]] = {}
-    for _ in range(REPEATS):
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(1 + REPEATS):
         for name, job in jobs.items():
             seconds = job()
-            times.setdefault(name, []).append(seconds)
+            times[name].append(seconds)
 
     cells = []
-    for name, repeats in times.items():
+    for name, (_, *repeats) in times.items():
+        # The first call of a job traces and compiles.
         milliseconds = 1000 * statistics.median(repeats)
         cells.append(f"{name} {milliseconds:8.3f} ms")
     return "   ".join(cells)
@@ -130,92 +119,6 @@ def make_job(config: RunConfig, epochs: int) -> Job:
         return seconds / epochs / config.training.steps_per_epoch
 
     return train
-
-
-def make_torch_job(config: RunConfig, device: str) -> Job:
-    """Makes the training of the same network, written plainly in PyTorch.
-
-    Args:
-        config: The run.
-        device: `cpu` or `cuda`.
-    """
-    import torch
-
-    side = config.data.grid_size
-    batch = config.training.batch_size
-    steps = config.training.steps_per_epoch
-    network = make_torch_network(config.model, side).to(device)
-    rng = np.random.default_rng(0)
-    codes = rng.random((steps, batch, 2 * side), np.float32)
-    images = rng.random((steps, batch, side**2), np.float32)
-    inputs = torch.tensor(codes, device=device)
-    targets = torch.tensor(images, device=device)
-    network(inputs[0])  # lazy layers get their sizes
-    optimizer = torch.optim.AdamW(
-        network.parameters(),
-        lr=config.training.learning_rate,
-        weight_decay=config.training.weight_decay,
-    )
-
-    def train() -> float:
-        start = time.perf_counter()
-        for code, image in zip(inputs, targets, strict=True):
-            optimizer.zero_grad()
-            output = network(code).reshape(batch, -1)
-            squares = torch.square(output - image)
-            loss = squares.mean()
-            loss.backward()
-            optimizer.step()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        seconds = time.perf_counter() - start
-        return seconds / steps
-
-    return train
-
-
-def make_torch_network(model: ModelConfig, side: int) -> torch.nn.Module:
-    """Makes the CNN of `decoders.convolutional`, or the MLP.
-
-    Args:
-        model: The settings of the network.
-        side: Rows and columns of images; codes have twice as many units.
-    """
-    from torch import nn
-
-    width = model.width
-    num_pixels = side**2
-    if model.model == "mlp":
-        layers: list[nn.Module] = []
-        for _ in range(model.depth):
-            layers.append(nn.LazyLinear(width))
-            layers.append(nn.ReLU())
-        layers.append(nn.LazyLinear(num_pixels))
-        return nn.Sequential(*layers)
-
-    quarter = side // 4
-    layers = [
-        nn.Unflatten(1, (2 * side, 1, 1)),
-        nn.LazyConvTranspose2d(width, quarter),
-        nn.ReLU(),
-    ]
-    for number in range(model.depth):
-        kernel_size = 3
-        stride = 1
-        if number < 2:  # it doubles rows and columns
-            kernel_size = 4
-            stride = 2
-        convolve = nn.LazyConvTranspose2d(
-            width,
-            kernel_size,
-            stride,
-            padding=1,
-        )
-        layers.append(convolve)
-        layers.append(nn.ReLU())
-    draw = nn.LazyConvTranspose2d(1, kernel_size=3, padding=1)
-    layers.append(draw)
-    return nn.Sequential(*layers)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.settings import split_names
 from tfcomp.storage.run_folder import find_folders
+from tfcomp.tables.flatten import ALL
 from tfcomp.tables.read import Results, read_results
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ SEARCH_COLUMNS = [
     "target",
 ]
 NAMES = ["study", "folder", "setting", "seed"]
-SUBSETS = ("id", "ood", "id_plus", "ood_plus", "id_test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +89,11 @@ class Networks:
         Args:
             path: The name of the score, as `ood/mse` or `axis_ratio`.
         """
-        subset, _, name = path.partition("/")
-        if subset not in SUBSETS:
-            subset, name = "all", path
-        table = self.evidence.find(name, self.when)
-        table = table[(table["subset"] == subset) & (table["stage"] == "")]
-        values = table.set_index("run")["value"].reindex(self.runs.index)
-        return values.set_axis(self.runs["seed"])
+        from pandas import Series
+
+        numbers = self.evidence.numbers[self.when, path].get("", {})
+        values = [numbers.get(run, math.nan) for run in self.runs.index]
+        return Series(values, self.runs["seed"], dtype=float)
 
     def stages(self, name: str) -> DataFrame:
         """Reads a number of every stage, in the order of the stages.
@@ -107,18 +105,24 @@ class Networks:
             A row for each seed, a column for each stage; NaN where a run lacks
             the number.
         """
-        table = self.evidence.find(name, self.when)
-        is_asked = table["run"].isin(self.runs.index)
-        is_of_stage = table["stage"] != ""
-        table = table[is_asked & is_of_stage]
-        by_stage = table.pivot(index="run", columns="stage", values="value")
+        from pandas import DataFrame
 
-        hidden = by_stage.columns.drop(["code", "image"], errors="ignore")
-        order = ["code", *(list(hidden) or ["stage_0"]), "image"]
-        by_stage = by_stage.reindex(index=self.runs.index, columns=order)
-        return by_stage.set_axis(self.runs["seed"], axis=0)
+        runs = self.runs.index
+        by_stage = self.evidence.numbers[self.when, name]
+        hidden = []
+        for stage in sorted(by_stage.keys() - {"", "code", "image"}):
+            if not by_stage[stage].keys().isdisjoint(runs):
+                hidden.append(stage)
+
+        table = {}
+        for stage in ["code", *(hidden or ["stage_0"]), "image"]:
+            numbers = by_stage.get(stage, {})
+            table[stage] = [numbers.get(run, math.nan) for run in runs]
+        return DataFrame(table, self.runs["seed"], dtype=float)
 
 
+# Numbers of one name, by stage (empty for no stage) and run.
+Numbers = dict[str, dict[str, float]]
 # The path of a score, or a function that reads a number by seed.
 Reader = str | Callable[[Networks], "Series"]
 
@@ -142,22 +146,22 @@ class Evidence:
 
     @functools.cached_property
     def runs(self) -> DataFrame:
-        """The flags of each run, by its identity."""
-        return self.results.runs.set_index("run")
+        """Study, folder, setting and seed of each run, by its identity."""
+        return self.results.runs.set_index("run")[NAMES]
 
     @functools.cached_property
-    def _tables(self) -> dict[Any, DataFrame]:
-        grouped = self.results.numbers.groupby(["name", "when"])
-        return dict(iter(grouped))
-
-    def find(self, name: str, when: str) -> DataFrame:
-        """Finds the numbers with a name, of all runs, subsets and stages.
-
-        Args:
-            name: As `factorization`.
-            when: `start` or `end` of training.
-        """
-        return self._tables.get((name, when), self.results.numbers.iloc[:0])
+    def numbers(self) -> Mapping[tuple[str, str], Numbers]:
+        """All numbers, by `start` or `end` and their path, as `ood/mse`."""
+        numbers: defaultdict[tuple[str, str], Numbers] = defaultdict(dict)
+        for run in self.results.loaded:
+            key = run.row["run"]
+            for when, subset, stage, name, value in run.numbers:
+                path = name
+                if subset != ALL:
+                    path = f"{subset}/{name}"
+                by_stage = numbers[when, path]
+                by_stage.setdefault(stage, {})[key] = value
+        return numbers
 
     def match(self, **flags: Any) -> DataFrame:
         """Returns study, folder, setting and seed of each run with these flags.
@@ -165,17 +169,14 @@ class Evidence:
         Args:
             **flags: The value of each flag; a range or a tuple has several.
         """
-        runs = self.runs
-        names = runs[NAMES]  # copies of all flags would take seconds
-        is_asked = np.ones(len(runs), bool)
+        if self.any_seed:
+            flags.pop("seed", None)
+        rows = [run.row for run in self.results.loaded]
         for name, value in flags.items():
-            if name == "seed" and self.any_seed:
-                continue
-            if name not in runs:
-                return names.iloc[:0]
-            values = value if isinstance(value, range | tuple) else [value]
-            is_asked &= runs[name].isin(values).to_numpy()
-        return names[is_asked]
+            values = value if isinstance(value, range | tuple) else (value,)
+            rows = [row for row in rows if row.get(name) in values]
+        names = [row["run"] for row in rows]
+        return self.runs.loc[names]
 
     def select(self, **flags: Any) -> Networks:
         """Selects the networks of one setting, as `match`, by seed.
@@ -212,9 +213,9 @@ def read_evidence(patterns: Sequence[str], any_seed: bool = False) -> Evidence:
     studies = {}
     for folder in find_studies(patterns):
         try:
-            searches = pd.read_csv(folder / SEARCHES)
-            studies[folder.name] = searches[SEARCH_COLUMNS]
-        except (ValueError, KeyError) as error:
+            table = pd.read_csv(folder / SEARCHES, usecols=SEARCH_COLUMNS)
+            studies[folder.name] = table
+        except ValueError as error:
             notes.append(f"{folder.name} cannot be read: {error}")
     return Evidence(results, studies, notes, any_seed)
 

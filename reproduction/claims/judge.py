@@ -207,7 +207,7 @@ def subtract(
         by: A name of `ESTIMATORS`.
         is_paired: Whether equal seeds are compared.
     """
-    from scipy import stats
+    from scipy.special import stdtrit  # a tenth of the time of scipy.stats
 
     first = values.dropna()
     second = control.dropna()
@@ -230,7 +230,7 @@ def subtract(
         first_weight = first_error**2 / (len(first) - 1)
         second_weight = second_error**2 / (len(second) - 1)
         freedom = error**2 / (first_weight + second_weight)
-        quantile = stats.t.ppf(0.975, freedom)
+        quantile = stdtrit(freedom, 0.975)
         width = float(quantile * math.sqrt(error))
     return Interval(
         mean=difference,

@@ -8,7 +8,7 @@ import io
 import math
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from tfcomp.datasets.table_readers import (
 )
 
 CAR_BYTES = 2**28  # of a car; a car of Cars3D takes 5 MB
-CAR_RULE = f"must take at most {CAR_BYTES >> 20} MB"
 MAT_HEAD = 128  # bytes before the first variable
 COMPRESSED = 15  # the type of a compressed variable
 
@@ -70,10 +69,7 @@ for _file in ("smallnorb.toml", "mpi3d.toml"):
 def read_matlab(folder: Path) -> FactorTable:
     """Reads a folder of smallNORB if files are named so, else of Cars3D."""
     files = list_files(folder, ".mat")
-    norb_files = []
-    for file in files:
-        if file.stem.endswith(NORB_ENDS):
-            norb_files.append(file)
+    norb_files = [file for file in files if file.stem.endswith(NORB_ENDS)]
     if norb_files:
         return _read_norb(norb_files)
     return _read_cars(files)
@@ -93,13 +89,11 @@ def _read_cars(files: list[Path]) -> FactorTable:
             raise TableError("im", rule, f"another in {file.name}")
         images[:, :, number] = car
 
-    classes = np.indices(sizes)
-    classes = classes.reshape(3, -1)
     flat_images = images.reshape(-1, *image_shape)
     names = [file.stem for file in files]
     return FactorTable(
         flat_images,
-        classes.T,
+        _list_classes(sizes),
         names=["elevation", "azimuth", "type"],
         kinds=["ordered", "periodic", "categorical"],
         levels=[None, None, names],
@@ -110,22 +104,11 @@ def _load_car(file: Path) -> Array:
     """Returns the images of a car, [elevation, azimuth, H, W, C]."""
     import scipy.io
 
-    unpacked = _unpack(file)
-    content = io.BytesIO(unpacked)
-    shape: tuple[int, ...] = ()
-    for variable, size, _ in scipy.io.whosmat(content):
-        if variable == "im":
-            shape = size
-    if len(shape) != 5 or 0 in shape:
-        raise TableError("im", "must have 5 dimensions", file.name)
-    most_numbers = CAR_BYTES // 8  # of the largest type
-    num_numbers = math.prod(shape)
-    if num_numbers > most_numbers:
-        raise TableError("im", CAR_RULE, f"{list(shape)} in {file.name}")
-
-    content.seek(0)
+    content = io.BytesIO(_unpack(file))
     variables = scipy.io.loadmat(content, variable_names=["im"])
-    images = variables["im"]
+    images = variables.get("im", np.zeros(0))
+    if images.ndim != 5 or not images.size:
+        raise TableError("im", "must have 5 dimensions", file.name)
     axes = (4, 3, 0, 1, 2)
     return images.transpose(axes)
 
@@ -133,15 +116,10 @@ def _load_car(file: Path) -> Array:
 def _unpack(file: Path) -> bytes:
     """Returns a MATLAB 5 file with its variables unpacked, up to a limit."""
     content = file.read_bytes()
-    magic = content[126:128]
-    if magic != b"IM":
-        raise TableError(file.name, "must be a MATLAB 5 file", "another")
-
     unpacked = content[:MAT_HEAD]
     start = MAT_HEAD
     while len(content) >= start + 8:
-        header = struct.unpack_from("<II", content, start)
-        kind, size = header
+        kind, size = struct.unpack_from("<II", content, start)
         end = start + 8 + size
         part = content[start:end]
         start = end
@@ -152,7 +130,8 @@ def _unpack(file: Path) -> bytes:
             part = stream.decompress(packed, limit)
         unpacked += part
         if len(unpacked) > CAR_BYTES:
-            raise TableError("im", CAR_RULE, file.name)
+            rule = f"must take at most {CAR_BYTES >> 20} MB"
+            raise TableError("im", rule, file.name)
     return unpacked
 
 
@@ -167,13 +146,10 @@ def _read_norb(files: list[Path]) -> FactorTable:
     rows = []
     pictures = []
     for prefix, part in parts.items():
-        for end in NORB_ENDS:
-            kind = end.removeprefix("-")
-            if kind not in part:
-                rule = "must lie beside the others of its part"
-                raise TableError(f"{prefix}{end}.mat", rule, "no file")
-        row_parts = [part["cat"], part["info"]]
-        row = np.column_stack(row_parts)
+        if len(part) < len(NORB_ENDS):
+            rule = f"must have files {', '.join(NORB_ENDS)}"
+            raise TableError(prefix, rule, ", ".join(part))
+        row = np.column_stack([part["cat"], part["info"]])
         rows.append(row)
         first_pictures = part["dat"][:, 0]
         pictures.append(first_pictures)
@@ -188,25 +164,19 @@ def _read_norb(files: list[Path]) -> FactorTable:
 
 def _map_norb(file: Path) -> Array:
     """Maps a matrix: type, number of dimensions, at least three sizes."""
-    head = np.fromfile(file, "<i4", 2)
-    padded = [*head.tolist(), 0, 0]
-    kind, dimensions = padded[:2]
-    is_matrix = 1 <= dimensions <= 4
-    if kind not in NORB_TYPES or not is_matrix:
+    head = np.fromfile(file, "<i4", 6)
+    kind, dimensions, *sizes = head.tolist()
+    if kind not in NORB_TYPES:
         rule = "must be a matrix of smallNORB"
         raise TableError(file.name, rule, "another")
 
-    sizes = np.fromfile(file, "<i4", dimensions, offset=8)
-    shape = tuple(sizes.tolist())
     num_sizes = max(3, dimensions)
-    dtype = NORB_TYPES[kind]
-    offset = 8 + 4 * num_sizes
     return np.memmap(
         file,
-        dtype=dtype,
+        dtype=NORB_TYPES[kind],
         mode="r",
-        offset=offset,
-        shape=shape,
+        offset=8 + 4 * num_sizes,
+        shape=tuple(sizes[:dimensions]),
     )
 
 
@@ -235,27 +205,25 @@ def read_mpi3d(arrays: Mapping[str, Array]) -> FactorTable | None:
         return None
 
     columns = describe_published("MPI3D")
-    description = PUBLISHED.get("MPI3D").load()
-    sizes = description.classes
-    count = len(images)
-    num_combinations = math.prod(sizes.values())
-    if count != num_combinations:
+    sizes = PUBLISHED.get("MPI3D").load().classes
+    if len(images) != math.prod(sizes.values()):
         sizes = sizes | MPI3D_COMPLEX
-        num_combinations = math.prod(sizes.values())
         del columns["levels"]
-    if count != num_combinations:
-        return None
-
     shape = tuple(sizes.values())
-    numbers = np.arange(count)
-    places = np.unravel_index(numbers, shape)
-    classes = np.stack(places, axis=1)
+    if len(images) != math.prod(shape):
+        return None
     return FactorTable(
         images,
-        classes,
+        _list_classes(shape),
         sizes=shape,
         **columns,
     )
+
+
+def _list_classes(sizes: Sequence[int]) -> Array:
+    """Lists all combinations of classes [n, F], the last factor fastest."""
+    classes = np.indices(sizes)
+    return classes.reshape(len(sizes), -1).T
 
 
 @READERS.register(TFDS)
@@ -269,40 +237,39 @@ def read_tfds(folder: Path) -> FactorTable:
         class_type = tfds.features.ClassLabel
     features = builder.info.features or {}
     labels = _find_labels(features, class_type)
-    label_names = list(labels)
-
-    columns = _describe_tfds(builder.name, label_names)
+    columns = _describe_tfds(builder.name, list(labels))
     factors = columns["names"]
     keys = [labels[factor] for factor in factors]
-    classes = _read_columns(builder, keys)
+    values = [VALUE + factor for factor in factors]
+    has_values = set(values) <= set(features)
+    if not has_values:
+        values = []
+
+    examples = _read_examples(builder, ["image", *keys, *values])
+    classes = np.stack([examples[key] for key in keys], axis=1)
     if "instance" in factors and "levels" in columns:  # a part of smallNORB
         _number_instances(classes, columns)
-    values = [VALUE + factor for factor in factors]
-    if set(values) <= set(features):
-        columns["values"] = _read_columns(builder, values)
-
-    images = _read_images(builder, len(classes))
-    return FactorTable(images, classes, **columns)
+    if has_values:
+        arrays = [examples[key] for key in values]
+        columns["values"] = np.stack(arrays, axis=1)
+    return FactorTable(examples["image"], classes, **columns)
 
 
 def _find_labels(features: dict[str, Any], class_type: type) -> dict[str, str]:
     """Returns the feature of each factor: `label_*`, and other classes."""
-    labels = []
+    factors = {}
     for key in sorted(features):
         if key.startswith(LABEL):
-            labels.append(key)
-    if not labels or "image" not in features:
+            factor = key.removeprefix(LABEL)
+            factors[factor] = key
+    if not factors or "image" not in features:
         rule = "must be image, label_<factor> and value_<factor>"
         names = ", ".join(features)
         raise TableError("features", rule, names)
 
-    factors = {}
-    for key in labels:
-        factor = key.removeprefix(LABEL)
-        factors[factor] = key
     for key, feature in features.items():
         is_class = isinstance(feature, class_type)
-        if is_class and key not in labels:
+        if is_class and not key.startswith(LABEL):
             factors[key] = key
     return factors
 
@@ -320,55 +287,36 @@ def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
     if name not in TFDS_NAMES:
         return {"names": factors}
     published = describe_published(TFDS_NAMES[name])
-    names = []
-    for published_name in published["names"]:
-        synonym = TFDS_SYNONYMS.get(published_name, published_name)
-        names.append(synonym)
+    names = published["names"]
+    names = [TFDS_SYNONYMS.get(factor, factor) for factor in names]
     published["names"] = names
     if not set(factors).issubset(names):
         return {"names": factors}
 
-    columns: dict[str, Any] = {}
+    columns = {}
     for key, column in published.items():
-        entries = []
         pairs = zip(names, column, strict=True)
-        for factor, entry in pairs:
-            if factor in factors:
-                entries.append(entry)
-        columns[key] = entries
+        columns[key] = [entry for factor, entry in pairs if factor in factors]
     return columns
 
 
-def _read_columns(builder: Any, keys: list[str]) -> Array:
-    """Reads features of one number for each example, [n, keys]."""
-    rows = []
-    for batch in _read_batches(builder, keys):
-        columns = [batch[key] for key in keys]
-        table = np.stack(columns, axis=1)
-        rows.append(table)
-    return np.concatenate(rows)
+def _read_examples(builder: Any, keys: list[str]) -> dict[str, Array]:
+    """Reads some features of all examples, always in the same order.
 
-
-def _read_images(builder: Any, count: int) -> Array:
-    """Reads all images [n, H, W, C], which must have one size."""
-    pixels = builder.info.features["image"]
-    if None in pixels.shape:
-        raise TableError("image", "must have one size", list(pixels.shape))
-
-    dtype = np.dtype(pixels.np_dtype)
-    images = allocate((count, *pixels.shape), dtype)
-    start = 0
-    for batch in _read_batches(builder, ["image"]):
-        batch_images = batch["image"]
-        end = start + len(batch_images)
-        images[start:end] = batch_images
-        start = end
-    return images
-
-
-def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
-    """Yields some features of all examples, always in the same order."""
+    Args:
+        builder: The TFDS dataset, whose images must have one size.
+        keys: Names of features, `image` among them.
+    """
     import tensorflow_datasets as tfds
+
+    count = builder.info.splits["train"].num_examples
+    arrays = {}
+    for key in keys:
+        feature = builder.info.features[key]
+        if None in feature.shape:
+            raise TableError(key, "must have one size", list(feature.shape))
+        dtype = np.dtype(feature.np_dtype)
+        arrays[key] = allocate((count, *feature.shape), dtype)
 
     features = dict.fromkeys(keys, True)
     examples = builder.as_dataset(
@@ -378,4 +326,10 @@ def _read_batches(builder: Any, keys: list[str]) -> Iterator[Any]:
         # Small data sets are cached, which costs time here.
         read_config=tfds.ReadConfig(try_autocache=False),
     )
-    return examples.batch(BATCH).as_numpy_iterator()
+    start = 0
+    for batch in examples.batch(BATCH).as_numpy_iterator():
+        end = start + len(batch["image"])
+        for key, array in arrays.items():
+            array[start:end] = batch[key]
+        start = end
+    return arrays
