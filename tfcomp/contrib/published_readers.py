@@ -24,7 +24,11 @@ from tfcomp.datasets.published import (
     describe_published,
     register_published,
 )
-from tfcomp.datasets.table_columns import TableError, allocate
+from tfcomp.datasets.table_columns import (
+    TableError,
+    allocate,
+    release_memory,
+)
 from tfcomp.datasets.table_readers import (
     FOLDER_READERS,
     LAYOUTS,
@@ -331,5 +335,6 @@ def _read_examples(builder: Any, keys: list[str]) -> dict[str, Array]:
         end = start + len(batch["image"])
         for key, array in arrays.items():
             array[start:end] = batch[key]
+        release_memory(arrays["image"])
         start = end
     return arrays

@@ -23,10 +23,12 @@ from tfcomp.datasets.factors import (
     number_rows,
 )
 from tfcomp.datasets.table_columns import (
+    PART,
     TableError,
     check_bytes,
     describe_storage,
     make_frame,
+    release_memory,
     split_head,
 )
 from tfcomp.datasets.table_factors import (
@@ -43,7 +45,6 @@ SAMPLED = 32  # images that are looked at early
 TOLERANCE = 0.1  # images that were resized exceed 0 to 1 a little
 FEW_ROWS = 10  # may all differ by chance
 COMPARED = 256  # combinations at a time
-PART = 1024  # images that are read at a time
 
 
 class FactorTable:
@@ -389,6 +390,7 @@ class FactorTable:
         """Returns images in float32 by their numbers, sorted by points."""
         rows = self._order[numbers]
         images = self.images[rows].astype(np.float32)
+        release_memory(self.images)
         images /= np.float32(self.scale)
         return images.reshape(-1, *self.image_shape)
 
@@ -526,6 +528,7 @@ def _find_limits(images: Array) -> tuple[float, float]:
         part = images[start : start + PART]
         lowest = np.minimum(lowest, part.min(axis=0))
         highest = np.maximum(highest, part.max(axis=0))
+        release_memory(images)
 
     low = float(lowest.min())
     high = float(highest.max())

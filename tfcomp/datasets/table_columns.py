@@ -8,6 +8,7 @@ Pillow decodes.
 
 import io
 import math
+import mmap
 import os
 import shutil
 import tempfile
@@ -33,6 +34,7 @@ CLOSE = 1e-6
 CLOSE_IN_RANGE = 1e-4
 # Bytes of images above which they are mapped to a file.
 MAX_IN_MEMORY = 2**29
+PART = 1024  # images that are read at a time
 # Pillow also opens formats that start other programs (EPS).
 PICTURE_FORMATS = (
     "PNG",
@@ -91,7 +93,7 @@ def make_frame(columns: Any) -> "pd.DataFrame":
         columns: A data frame, or a mapping of arrays.
 
     Raises:
-        ValueError: For columns of several dimensions or lengths.
+        TableError: For columns of several dimensions or lengths.
     """
     import pandas as pd
 
@@ -104,8 +106,17 @@ def make_frame(columns: Any) -> "pd.DataFrame":
         return columns.reset_index(level=names)
 
     arrays: dict[str, Array] = {}
+    first = ""
     for name, column in dict(columns).items():
         array = np.asarray(column)
+        if array.ndim != 1:
+            rule = "must have one value for each row"
+            raise TableError(f"the column {name}", rule, list(array.shape))
+        first = first or name
+        num_rows = len(arrays.get(first, array))
+        if len(array) != num_rows:
+            rule = f"must have {num_rows:,} rows, as {first} has"
+            raise TableError(f"the column {name}", rule, f"{len(array):,}")
         if array.dtype.kind == "S":
             array = np.char.decode(array, "utf-8", "replace")
         # Pandas takes no numbers in the byte order of another machine.
@@ -312,6 +323,8 @@ def _decode_all(pictures: Pictures, size: int) -> Array:
         image = scale_image(pictures.read(number), size)
         _check_equal(image, first, pictures.names[number])
         images[number] = image
+        if number % PART == 0:
+            release_memory(images)
     return images
 
 
@@ -411,6 +424,15 @@ def allocate(shape: Sequence[int], dtype: Any) -> Array:
                 return np.memmap(file, dtype, mode="w+", shape=tuple(shape))
     check_bytes("images", num_bytes)
     return np.empty(shape, dtype)
+
+
+def release_memory(images: Array) -> None:
+    """Lets pages of mapped images leave the memory; their file has them."""
+    # A copy on write would lose what was written.
+    is_shared = isinstance(images, np.memmap) and images.mode != "c"
+    can_release = hasattr(mmap, "MADV_DONTNEED")  # not on Windows
+    if is_shared and can_release and isinstance(images.base, mmap.mmap):
+        images.base.madvise(mmap.MADV_DONTNEED)
 
 
 def describe_storage(images: Array) -> str:

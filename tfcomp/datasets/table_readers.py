@@ -37,6 +37,8 @@ from tfcomp.config.plugins import Registry
 from tfcomp.datasets.factor_table import FactorTable, check_images
 from tfcomp.datasets.published import describe_published
 from tfcomp.datasets.table_columns import (
+    MAX_IN_MEMORY,
+    PART,
     UNTYPED,
     Pictures,
     TableError,
@@ -44,6 +46,7 @@ from tfcomp.datasets.table_columns import (
     decode_picture,
     load_images,
     open_files,
+    release_memory,
 )
 
 if TYPE_CHECKING:
@@ -180,9 +183,14 @@ class _Members(Mapping[str, Array]):
             return np.asarray(member.asstr()[()], object)
         if member.dtype.kind not in "buif":
             raise TableError(name, "must be numbers or text", member.dtype)
+        if member.nbytes <= MAX_IN_MEMORY:
+            return member[()]
+
         array = allocate(member.shape, member.dtype)
-        if member.size:
-            member.read_direct(array)
+        for start in range(0, len(array), PART):
+            rows = slice(start, start + PART)
+            array[rows] = member[rows]
+            release_memory(array)
         return array
 
 
@@ -368,8 +376,9 @@ def read_parquet(path: str | Path) -> TableFile:
 
     pictures = _open_picture_bytes(frame.pop(head))
     for label, names in _find_label_names(files[0]).items():
-        categories = pd.Index(names)
-        frame[label] = pd.Categorical.from_codes(frame[label], categories)
+        if label in frame and frame[label].isin(range(len(names))).all():
+            categories = pd.Index(names)
+            frame[label] = pd.Categorical.from_codes(frame[label], categories)
     return TableFile(pictures, frame)
 
 
