@@ -335,6 +335,34 @@ def test_nohup_keeps_a_command_alive(talk_hung_up: subprocess.Popen):
     assert talk_hung_up.returncode == 0
 
 
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-"])
+def test_streams_that_a_shell_has_closed(closed: str, tmp_path: Path):
+    work = """
+import sys
+from tfcomp.config.process import exit_on_user_error
+from tfcomp.config.run_flags import Command
+from tfcomp.config.process import quiet_startup
+def work(settings):
+    print('out')
+    print('err', file=sys.stderr)
+    with quiet_startup(), open('written', 'w') as file:
+        file.write('all')
+    return 3
+exit_on_user_error(Command('Works.', {}, work))
+"""
+    result = subprocess.run(
+        ["bash", "-c", f'"$0" -c "$1" {closed}', sys.executable, work],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 3
+    assert (tmp_path / "written").read_text() == "all"
+    assert result.stdout == ("out\n" if closed == "2>&-" else "")
+    assert result.stderr == ("err\n" if closed == ">&-" else "")
+
+
 # Failures
 
 FULL = "No space left on device"

@@ -236,6 +236,7 @@ def show_progress(
 
 def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     """Calls `main(sys.argv)` and exits with its status, as shells number it."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tests replace them
             stream.reconfigure(errors="backslashreplace")
@@ -268,6 +269,14 @@ def exit_on_user_error(main: Callable[[list[str]], int]) -> None:
     if line:
         print(line, file=sys.stderr, flush=True)
     sys.exit(status)
+
+
+def _open_missing_streams() -> None:
+    """Opens what a shell has closed (`2>&-`), for which Python has None."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        if getattr(sys, name) is None:  # the file gets the free number
+            stream = open(os.devnull, mode, encoding="utf-8")
+            setattr(sys, name, stream)
 
 
 class Terminated(SystemExit):
