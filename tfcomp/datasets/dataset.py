@@ -112,9 +112,7 @@ class Dataset:
             return False
 
         height, width, _ = self.image_shape
-        sides = {"x": width, "y": height}
-        for name, side in sides.items():
-            factor = self.space[name]
+        for factor, side in zip(self.space, (width, height), strict=True):
             if factor.periodic or factor.categorical:
                 return False
             if factor.low < 0 or factor.high >= side:

@@ -17,11 +17,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray as Array
 
-from tfcomp.datasets.factors import (
-    FactorSpace,
-    make_keys,
-    number_rows,
-)
+from tfcomp.datasets.factors import FactorSpace, number_rows
 from tfcomp.datasets.table_columns import (
     PART,
     TableError,
@@ -113,8 +109,8 @@ class FactorTable:
         num_images = None
         if images is not None:
             self._images = check_images(images)
-            num_images = len(self._images)
-            self.image_shape = _find_shape(self._images)
+            num_images, height, width, *colors = self._images.shape
+            self.image_shape = (height, width, *(colors or [1]))
 
         self._given: dict[str, Any] = {
             "classes": classes,
@@ -274,7 +270,7 @@ class FactorTable:
     @property
     def is_repeated(self) -> bool:
         """True if a combination has several images."""
-        return len(self._order) > len(self.points)
+        return len(self.rows) > len(self.points)
 
     @property
     def images(self) -> Array:
@@ -285,8 +281,20 @@ class FactorTable:
 
     @cached_property
     def scale(self) -> float:
-        """Number that pixels are divided by; 1 for 0/1 images and floats."""
-        return _choose_divisor(self.images)
+        """Number that pixels are divided by; 1 for 0/1 images and floats.
+
+        Raises:
+            TableError: If a pixel of any image is no shade, or all are equal.
+        """
+        dtype = self.images.dtype
+        low, high = _find_limits(self.images)
+        _check_range(low, high, dtype)
+        if low == high:
+            raise TableError("images", "must differ", f"{low:g} everywhere")
+        if dtype.kind == "f" or high <= 1:
+            return 1.0
+        num_bits = max(8, int(high).bit_length())
+        return 2.0**num_bits - 1
 
     def check_pixels(self) -> None:
         """Reads and checks all images, if there are any."""
@@ -324,12 +332,20 @@ class FactorTable:
         return np.where(is_equal, order[places], -1)
 
     def _make_keys(self, factors: Array) -> Array:
-        if not self.is_continuous:
+        """Makes a key of each row, [n], which can be sorted and searched.
+
+        Unlike the place of a row in the grid, keys exist for any number of
+        factors: a grid of 40 binary ones has 10^12 places.
+        """
+        if self.is_continuous:
+            rows = np.asarray(factors, np.float32)
+            rows = rows + np.float32(0)  # which makes 0 of -0
+        else:
             index = self.space.to_index(np.asarray(factors))
-            return make_keys(index)
-        exact = np.asarray(factors, np.float32)
-        exact = exact + np.float32(0)  # which makes 0 of -0
-        return make_keys(exact.view(np.int32))
+            rows = index.astype(np.int32)
+        rows = np.ascontiguousarray(rows)
+        num_bytes = rows.itemsize * len(self.space)
+        return rows.view(f"V{num_bytes}").reshape(len(rows))
 
     @cached_property
     def _keys(self) -> tuple[Array, Array]:
@@ -457,14 +473,6 @@ def to_array(given: Any) -> Any:
     return np.asarray(given)
 
 
-def _find_shape(images: Array) -> tuple[int, int, int]:
-    """Finds the rows, columns and channels of images."""
-    if images.ndim == 3:
-        images = images[..., None]
-    _, height, width, channels = images.shape
-    return height, width, channels
-
-
 def check_images(given: Any) -> Array:
     """Returns images as an array [n, H, W] or [n, H, W, C].
 
@@ -495,16 +503,6 @@ def check_images(given: Any) -> Array:
     return np.ascontiguousarray(images)
 
 
-def _choose_divisor(images: Array) -> float:
-    """Returns the number that pixels are divided by; checks all images."""
-    low, high = _find_limits(images)
-    _check_range(low, high, images.dtype)
-    if images.dtype.kind == "f" or high <= 1:
-        return 1.0
-    num_bits = max(8, int(high).bit_length())
-    return 2.0**num_bits - 1
-
-
 def _check_range(low: float, high: float, dtype: np.dtype) -> None:
     """Refuses pixels that are no shades; NaN is refused elsewhere."""
     rule = "must be of at most 16 bits, from 0"
@@ -521,25 +519,20 @@ def _check_range(low: float, high: float, dtype: np.dtype) -> None:
 
 
 def _find_limits(images: Array) -> tuple[float, float]:
-    """Finds the smallest and largest pixel; all must be finite and differ."""
-    lowest = images[0]
-    highest = images[0]
+    """Finds the smallest and largest pixel; all must be finite."""
+    lows = []
+    highs = []
     for start in range(0, len(images), PART):
         part = images[start : start + PART]
-        lowest = np.minimum(lowest, part.min(axis=0))
-        highest = np.maximum(highest, part.max(axis=0))
+        lows.append(part.min())
+        highs.append(part.max())
         release_memory(images)
 
-    low = float(lowest.min())
-    high = float(highest.max())
+    low = float(np.min(lows))
+    high = float(np.max(highs))
     if not np.isfinite([low, high]).all():
         flat = images.reshape(len(images), -1)
         is_finite = np.isfinite(flat).all(axis=1)
         rule = "must be finite, there is NaN or infinity in image"
         raise TableError("images", rule, int(is_finite.argmin()))
-
-    is_constant = lowest == highest
-    if len(images) > 1 and is_constant.all():
-        got = f"{len(images)} times the same"
-        raise TableError("images", "must differ", got)
     return low, high

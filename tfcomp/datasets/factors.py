@@ -469,20 +469,6 @@ def find_rows(asked: Array, table: Array) -> Array:
     return places[numbers[count:]]
 
 
-def make_keys(index: Array) -> Array:
-    """Makes a key of each row of integers [n, F], equal for equal rows.
-
-    Keys can be sorted and searched. Unlike the place of a row in the grid, they
-    exist for any number of factors: a grid of 40 binary ones has 10^12 places.
-    """
-    rows = np.ascontiguousarray(index, np.int32)
-    count, num_factors = rows.shape
-    num_bytes = rows.itemsize * num_factors
-    row_type = np.dtype((np.void, num_bytes))
-    keys = rows.view(row_type)
-    return keys.reshape(count)
-
-
 def make_categories(
     name: str,
     levels: Sequence[float],

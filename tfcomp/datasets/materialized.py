@@ -215,21 +215,13 @@ def render_splits(dataset: Dataset) -> dict[str, Examples]:
     train = dataset.splits.train
     # A combination can have several training images.
     images = dataset.render_training(np.arange(len(train)))
-    splits = {
-        "train": Examples(
-            factors=train,
-            images=images,
-        )
-    }
+    splits = {"train": Examples(train, images)}
 
     points = dataset.splits.all
     if points.is_ood.any():
         held_out = points.factors[points.is_ood]
         images = dataset.render_array(held_out)
-        splits["ood"] = Examples(
-            factors=held_out,
-            images=images,
-        )
+        splits["ood"] = Examples(held_out, images)
     return splits
 
 

@@ -51,12 +51,6 @@ class Region:
     contains: Predicate
 
 
-def split_region(spec: str) -> tuple[str, str]:
-    """Splits a region into its kind and its bounds: `square`, `6-22`."""
-    kind, _, bounds = spec.partition(":")
-    return kind, bounds
-
-
 def parse_region(spec: str, space: FactorSpace) -> Region:
     """Makes a region of `space` from its spec.
 
@@ -101,8 +95,7 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
         tests = [_parse(part, space) for part in parts]
         return _join(tests, np.all)
 
-    is_factor = "not" in space.names  # as with the names of other kinds
-    if spec.startswith("not:") and not is_factor:
+    if spec.startswith("not:"):
         rest = spec.removeprefix("not:")
         test = _parse(rest, space)
         return _complement(test)
@@ -135,7 +128,7 @@ def _join(
 
 
 def _parse_kind(spec: str, space: FactorSpace) -> Predicate:
-    kind, arguments = split_region(spec)
+    kind, _, arguments = spec.partition(":")
     if kind in space.names:
         return make_box(spec, space)
 
@@ -544,18 +537,11 @@ def _find_blocked(
         num_blocks: The smallest number of values of each.
         space: The factors.
     """
-    large = []
-    for factor in space:
-        if factor.size >= num_blocks:
-            large.append(factor.name)
-    names = large
-    if text:
-        names = text.split(",")
-
+    large = [factor.name for factor in space if factor.size >= num_blocks]
+    names = text.split(",") if text else large
     distinct = {*names}
     is_repeated = len(distinct) < len(names)
-    is_large = distinct <= {*large}
-    if len(names) < 2 or is_repeated or not is_large:
+    if len(names) < 2 or is_repeated or not distinct <= {*large}:
         raise ValueError(
             f"must have two factors or more with {num_blocks} values or more, "
             f"among which are: {', '.join(large) or 'none'}"

@@ -356,14 +356,11 @@ def _measure_sprites(
 
 def _make_colors(hue: tf.Tensor) -> tf.Tensor:
     """Makes saturated colors: red at 0, green at 120 degrees, [n, 1, 1, 3]."""
-    shifts = tf.constant([0.0, 240.0, 120.0], tf.float64)
     hue = hue[..., tf.newaxis]
-    angle = hue + shifts
-    angle = tf.math.floormod(angle, 360.0)
-    sector = angle / 60.0
-    from_middle = tf.abs(sector - 3.0)
-    level = from_middle - 1.0
-    rgb = tf.clip_by_value(level, 0.0, 1.0)
+    turns = tf.math.floormod(hue, 360.0) / 360.0
+    ones = tf.ones_like(turns)
+    hsv = tf.concat([turns, ones, ones], axis=-1)
+    rgb = tf.image.hsv_to_rgb(hsv)
     return tf.cast(rgb, tf.float32)
 
 

@@ -22,7 +22,6 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets.factors import (
     FactorSpace,
     find_rows,
-    make_keys,
     number_columns,
     number_rows,
     number_values,
@@ -686,10 +685,9 @@ def _list_aliases(
     places = number_columns(train)
     for column, factor in enumerate(space):
         others = np.delete(places, column, axis=1)
-        keys = make_keys(others)
         groups = _group_values(
             values=train[:, column],
-            context=number_values(keys),
+            context=number_rows(others),
             images=images,
         )
         if groups:

@@ -10,6 +10,7 @@ out for one of them only. Stand-ins, for tests and a first try, are not MNIST
 but strokes of a seven-segment display.
 """
 
+import dataclasses
 import functools
 import pkgutil
 from collections.abc import Callable
@@ -289,21 +290,18 @@ def _parse_sprites(data: DataConfig) -> tuple[tuple[str, ...], list[int]]:
 
     sizes = []
     for part in data.sprite_sizes.split(","):
-        size = 0
-        if part.strip().isdecimal():
-            size = int(part)
-        sizes.append(size)
-    num_shapes = sizes[0]
-    is_possible = min(sizes) >= 1 and max(sizes) <= MAX_SIZE
-    is_complete = len(sizes) in (5, 6)
-    if not is_possible or not is_complete or num_shapes > len(shapes):
+        if part.strip().isdecimal() and 1 <= int(part) <= MAX_SIZE:
+            sizes.append(int(part))
+    num_parts = data.sprite_sizes.count(",") + 1
+    is_complete = len(sizes) == num_parts and num_parts in (5, 6)
+    if not is_complete or sizes[0] > len(shapes):
         rule = (
             f"must be the numbers of values (1 to {MAX_SIZE}) of shape (at "
             f"most {len(shapes)}, see --sprite_shapes), scale, orientation, x, "
             "y, and hue if there is one"
         )
         raise ConfigError("sprite_sizes", rule, data.sprite_sizes)
-    return shapes[:num_shapes], sizes
+    return shapes[: sizes[0]], sizes
 
 
 @DATASETS.register("composed")
@@ -312,16 +310,10 @@ def make_composed(config: RunConfig) -> Dataset:
     data = config.data
     low = CENTER_MARGIN * (data.grid_size - 1)
     high = (1 - CENTER_MARGIN) * (data.grid_size - 1)
-    factors = []
-    for name in ("x_a", "y_a", "x_b", "y_b"):
-        factor = Factor(
-            name,
-            data.num_positions,
-            low=low,
-            high=high,
-            unit="px",
-        )
-        factors.append(factor)
+    x_a = Factor("x_a", data.num_positions, low, high, unit="px")
+    factors = [x_a]
+    for name in ("y_a", "x_b", "y_b"):
+        factors.append(dataclasses.replace(x_a, name=name))
 
     polarity = "bright"
     if data.composition == "product":
@@ -388,17 +380,11 @@ def _load_digits(
     classes: list[int],
 ) -> Array:
     """Loads or draws the image of each class, [n, 28, 28]."""
-    images = []
     if data.digit_source == "stand_in":
-        for digit in classes:
-            image = draw_stand_in(digit)
-            images.append(image)
-        return np.stack(images)
+        return np.stack([draw_stand_in(digit) for digit in classes])
 
     folder = find_data_dir(data.data_dir)
-    for digit in classes:
-        image = load_digit(folder, digit, data.digit_index)
-        images.append(image)
+    images = [load_digit(folder, digit, data.digit_index) for digit in classes]
     return np.stack(images)
 
 

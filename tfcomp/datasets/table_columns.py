@@ -306,38 +306,25 @@ def load_images(images: Array | Pictures, size: int = 0) -> Array:
     Raises:
         TableError: If they differ in size or type, or exceed the memory.
     """
-    if not isinstance(images, Array):
-        return _decode_all(images, size)
-    if not size:
-        return images
-    numbers = range(len(images))
-    return _decode_all(Pictures(numbers, images.__getitem__), size)
+    if isinstance(images, Array):
+        if not size:
+            return images
+        images = Pictures(range(len(images)), images.__getitem__)
 
-
-def _decode_all(pictures: Pictures, size: int) -> Array:
-    """Decodes and scales pictures into one array."""
-    first = scale_image(pictures.read(0), size)
-    count = len(pictures.names)
-    images = allocate((count, *first.shape), first.dtype)
-    for number in range(count):
-        image = scale_image(pictures.read(number), size)
-        _check_equal(image, first, pictures.names[number])
-        images[number] = image
+    first = scale_image(images.read(0), size)
+    shape = (len(images.names), *first.shape)
+    loaded = allocate(shape, first.dtype)
+    for number, name in enumerate(images.names):
+        image = scale_image(images.read(number), size)
+        if image.shape != first.shape or image.dtype != first.dtype:
+            rule = f"must all be {first.dtype} {list(first.shape)}"
+            got = f"{image.dtype} {list(image.shape)} in {name}"
+            hint = "--image_size=64 scales all"
+            raise TableError("images", rule, f"{got} ({hint})")
+        loaded[number] = image
         if number % PART == 0:
-            release_memory(images)
-    return images
-
-
-def _check_equal(image: Array, first: Array, name: object) -> None:
-    """Refuses an image of another size or type than the first one."""
-    has_shape = image.shape == first.shape
-    if has_shape and image.dtype == first.dtype:
-        return
-    rule = f"must all be {first.dtype} {list(first.shape)}"
-    got = f"{image.dtype} {list(image.shape)} in {name}"
-    if not has_shape:
-        got += " (--image_size=64 scales all)"
-    raise TableError("images", rule, got)
+            release_memory(loaded)
+    return loaded
 
 
 def scale_image(image: Array, size: int) -> Array:

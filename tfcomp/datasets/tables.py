@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,12 +66,22 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
             combination, one is enough.
 
     Raises:
-        TableError: If it has another form, or holds nothing out.
+        IndexError: For a mask of another length, or an unknown number.
+        TableError: If a function returns no mask, or nothing is held out.
     """
+    points = table.points
+    count = len(points)
     if callable(images):
-        is_held_out = _call_region(images, table.points)
+        result = images(points.copy())
+        is_held_out = np.asarray(result)
     else:
-        is_held_out = _mark_images(table, images)
+        is_held_out = np.zeros(count, bool)
+        rows = table.rows[np.asarray(images)]
+        is_held_out[rows] = True
+    if is_held_out.dtype != bool or is_held_out.shape != (count,):
+        rule = f"must return {count} bools, one for each row"
+        got = f"{is_held_out.dtype} {is_held_out.shape}"
+        raise TableError("region", rule, got)
     if not is_held_out.any():
         raise TableError("region", "must hold something out", "no image")
 
@@ -79,34 +89,8 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
         rows = table.find_points(values)
         return is_held_out[rows] & (rows >= 0)
 
-    count = table.counts[is_held_out].sum()
-    return Region(f"{count:,} images of a list", contains)
-
-
-def _call_region(function: Callable[[Array], Any], points: Array) -> Array:
-    """Calls a user's region on points [n, F], and checks its mask [n]."""
-    count = len(points)
-    result = function(points.copy())
-    mask = np.asarray(result)
-    is_mask = mask.dtype == bool and mask.shape == (count,)
-    if not is_mask:
-        rule = f"must return {count} bools, one for each row"
-        got = f"{mask.dtype} {mask.shape}"
-        raise TableError("region", rule, got)
-    return mask
-
-
-def _mark_images(table: FactorTable, images: Any) -> Array:
-    """Marks the points [n] of listed images, a mask or numbers of images."""
-    mask = np.zeros(len(table.points), bool)
-    try:
-        rows = table.rows[np.asarray(images)]
-        mask[rows] = True
-    except IndexError:
-        each = f"a bool for each of the {len(table.rows)} images"
-        rule = f"must be text, a function, {each}, or their numbers"
-        raise TableError("region", rule, repr(images)) from None
-    return mask
+    num_images = table.counts[is_held_out].sum()
+    return Region(f"{num_images:,} images of a list", contains)
 
 
 def make_table_dataset(
