@@ -118,15 +118,3 @@ def test_a_table_of_many_factors_is_short():
     assert "factor_0" in text
     assert "factor_39" in text
     assert "unit" not in text
-
-
-def test_a_factor_of_small_values():
-    values = [[0.02, 0.03, 0.04]]
-    table = make_table(
-        np.arange(3)[:, None],
-        values=values,
-        names=["x"],
-    )
-    dataset = make_table_dataset(CONFIG, table)
-    names = run_code(make_card(dataset=dataset))
-    assert names["factors"].tolist() == [[np.float32(0.02)]]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from pytest import approx
 
-import tfcomp
 from tests.datasets.own_tables import make_data
 from tfcomp.datasets.notes import describe_identifiable
 from tfcomp.datasets.solvable import (
@@ -17,7 +16,6 @@ from tfcomp.datasets.solvable import (
     explain_images,
     explain_training,
     measure_coverage,
-    measure_noise,
     summarize_certificates,
 )
 
@@ -135,21 +133,6 @@ def test_published_splits_of_sprites(region):
             assert numbers["noise_mean"] is None
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("order", [1, 2])
-def test_noise_equals_the_variance_of_least_squares(seed, order):
-    train, every = draw_split(seed)
-    certificate = certify(train, every, order)
-    asked = every[certificate.certified]
-    if not len(asked):
-        return
-
-    noise = measure_noise(train, asked, order)
-
-    expected = measure_noise_slowly(train, asked, order)
-    np.testing.assert_allclose(noise, expected)
-
-
 def test_stripes_determine_sums_of_their_effects():
     """An absent factor once cost an unknown: 0 % and one image missing."""
     dataset = make_data("stripes")
@@ -239,18 +222,6 @@ def test_narrow_bumps_light_one_pixel_each(
     assert coverage["values"] == approx(values)
     # A bump of this width changes its neighbors by less than 4 in 1000.
     assert coverage["pixels"] == approx(combinations)
-
-
-def test_pixels_of_faint_images_count(rng):
-    images = rng.random((9, 2, 2))
-    classes = np.argwhere(np.ones((3, 3)))
-    shares = set()
-    for scale in (1, 1e-3, 1e-5):
-        table = tfcomp.FactorTable(scale * images, classes)
-        report = tfcomp.evaluate(table.draw, table, "square:1-2")
-        shares.add(report.coverage["pixels"])
-    (share,) = shares
-    assert share > 0
 
 
 @pytest.mark.parametrize(

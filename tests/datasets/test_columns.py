@@ -161,19 +161,6 @@ def test_one_factor_may_differ_in_each_row():
         assert table.space.shape == shape
 
 
-def test_the_flag_makes_a_factor_continuous(tmp_path):
-    x = np.random.default_rng(1).random(COUNT)
-    path = write_csv(tmp_path, pd.DataFrame({"x": x, "kind": ROWS % 2}))
-
-    dataset = load(path, "--factors=x:continuous:4,kind")
-
-    space = dataset.space
-    column = space.names.index("x")
-    values = dataset.splits.all.factors[:, column]
-    assert space["x"].size == 4
-    np.testing.assert_allclose(np.sort(values), np.sort(x), rtol=1e-6)
-
-
 @pytest.mark.parametrize("name", ["classes", "values"])
 def test_the_flag_makes_arrays_continuous(name, tmp_path):
     path = tmp_path / "own.npz"
@@ -255,13 +242,6 @@ def test_heads_that_are_there_twice(head, tmp_path):
 
     with pytest.raises(RunError, match=r"x twice|file"):
         load(tmp_path)
-
-
-def test_levels_that_are_there_twice():
-    levels = [["a", "b", "a"], None]
-    classes = np.c_[ROWS % 3, ROWS % 4]
-    with pytest.raises(TableError, match="must differ"):
-        read_frame(classes, levels=levels)
 
 
 def test_empty_rows_of_a_spreadsheet(tmp_path):
@@ -393,22 +373,6 @@ def test_the_hash_covers_shards(tmp_path):
     assert hash_data(str(tmp_path)) != before
 
 
-@pytest.mark.parametrize("write", FORMATS)
-def test_images_are_scaled_on_reading(write, tmp_path):
-    path = write(tmp_path, FRAME)
-
-    table = read_table(str(path), image_size=3)
-    dataset = load(path, "--image_size=3")
-
-    # A linear filter keeps means, but for borders and rounding.
-    means = table.images.mean(axis=(1, 2)).ravel()
-    errors = means - PIXELS.mean(axis=(1, 2))
-    assert table.image_shape == (3, 3, 1)
-    assert table.images.dtype == np.uint8
-    assert np.abs(errors).max() < 12
-    assert dataset.image_shape == (3, 3, 1)
-
-
 def test_scaling_is_a_mean_of_what_a_pixel_covers():
     color = [0.25, 0.5, 1]
     halves = np.zeros((8, 16, 3))
@@ -427,17 +391,10 @@ def test_scaling_is_a_mean_of_what_a_pixel_covers():
     assert_array_equal(wide, 40_000)
 
 
-@pytest.mark.parametrize("shape", [(COUNT, 1, 6, 5), (COUNT, 30)])
-def test_other_shapes_are_refused_before_they_are_scaled(
-    shape,
-    tmp_path,
-):
+def test_other_shapes_are_refused_before_they_are_scaled(tmp_path):
     path = tmp_path / "own.npz"
-    np.savez(
-        path,
-        images=PIXELS.reshape(shape),
-        x=ROWS % 2,
-    )
+    channels_first = PIXELS[:, None]
+    np.savez(path, images=channels_first, x=ROWS % 2)
     with pytest.raises(RunError, match="H, W"):
         load(path, "--image_size=3")
 

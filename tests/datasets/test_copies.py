@@ -139,20 +139,6 @@ def test_copies_and_new_images_of_a_sample(rng):
         assert_array_equal(data.subsets["ood_new"], is_new)
 
 
-def test_less_than_a_gray_level_makes_no_new_image():
-    classes = np.argwhere(np.ones((2, 3)))
-    first = np.zeros((3, 3, 3), np.float32)
-    first[:, 0, 0] = [0, 0.1, 0.2]
-    second = first.copy()
-    second[:, 1, 1] = [1e-17, 1e-4, 1 / 255]
-    images = np.concatenate([first, second])
-
-    dataset = make_table(classes, images, "--region=shape:1")
-
-    copies = np.flatnonzero(dataset.copies.is_copy)
-    assert copies.tolist() == [3, 4]
-
-
 def test_noise_does_not_hide_copies(rng):
     """Half of the pixels lie halfway between two gray levels."""
     image = rng.choice([0.0, 0.5, 1.0], (8, 8))

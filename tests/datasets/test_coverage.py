@@ -1,13 +1,11 @@
-"""Families of regions by coverage, and what their splits determine."""
+"""Families of regions by coverage."""
 
 import numpy as np
 import pytest
-from scipy.sparse.csgraph import connected_components
 
 from tfcomp.config.errors import ConfigError
 from tfcomp.datasets.factors import make_pixel_space
 from tfcomp.datasets.regions import parse_region
-from tfcomp.datasets.solvable import certify
 from tfcomp.datasets.splits import add_seed, list_regions
 
 SPACE = make_pixel_space(8)
@@ -71,22 +69,3 @@ def test_training_has_the_share_and_keeps_it(seed):
 def test_seeds_draw_their_own_random_splits_alone():
     assert add_seed("random:0.9", 3) == "random:0.9:3"
     assert add_seed("uselis:8:3", 3) == "uselis:8:3"
-
-
-@pytest.mark.parametrize("share", [".1", ".2", ".3", ".5"])
-def test_a_sum_is_determined_where_levels_are_connected(share):
-    """The slow definition: x and y in one part of the graph of training."""
-    (region,) = list_regions(f"random:{share}")
-    index = SPACE.to_index(GRID)
-    for seed in range(5):
-        train = index[find_trained(region, seed)]
-        graph = np.zeros((16, 16))
-        x, y = train.T
-        graph[x, 8 + y] = 1
-        _, part = connected_components(graph, directed=False)
-        expected = part[index[:, 0]] == part[8 + index[:, 1]]
-
-        certificate = certify(train, index, 1)
-
-        assert certificate is not None
-        np.testing.assert_array_equal(certificate.certified, expected)

@@ -6,9 +6,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tfcomp
-from tests.datasets.own_tables import write_own
-from tfcomp import solvable
-from tfcomp.config.errors import RunError
 from tfcomp.datasets.factors import Factor, FactorSpace
 from tfcomp.datasets.notes import describe_factors
 from tfcomp.datasets.table_columns import TableError
@@ -155,21 +152,3 @@ def test_readers_do_not_step_over_absent_angles(angle, is_near):
     )
 
     assert is_read[0, 1] == is_near
-
-
-def test_the_flag(tmp_path, capsys):
-    path = write_own(
-        tmp_path / "gratings.npz",
-        images=IMAGES,
-        classes=CLASSES,
-        names=NAMES,
-        values=np.stack([CLASSES[:, 0], ANGLES[CLASSES[:, 1]]], axis=1),
-    )
-    flags = ["--dataset=table", f"--data={path}", "--region=shape:1,ori:0-36"]
-    factors = "--factors=shape,ori:periodic:"
-
-    assert solvable.main(["tfcomp solvable", *flags, f"{factors}180"]) == 0
-
-    assert NOTE in capsys.readouterr().out.splitlines()
-    with pytest.raises(RunError, match="of ori.* 126"):
-        solvable.main(["tfcomp solvable", *flags, f"{factors}90"])

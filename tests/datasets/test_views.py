@@ -42,22 +42,6 @@ def test_a_finer_grid_has_new_values_and_the_same_region(digits):
     assert len(splits.grid) == 72
 
 
-def test_a_finer_grid_of_uneven_values(digits):
-    digit, angle = digits.space
-    levels = (*range(0, 350, 10), 345)
-    uneven = dataclasses.replace(
-        angle,
-        levels=levels,
-        size=36,
-    )
-    space = FactorSpace((digit, uneven))
-    dataset = dataclasses.replace(digits, space=space)
-
-    finer = views.refine(dataset, "bump", 18)
-
-    assert finer.space["angle"].step == 20
-
-
 def test_codes_and_images_that_have_no_finer_grid(digits):
     discrete = dataclasses.replace(digits, is_continuous=False)
     with pytest.raises(ConfigError, match="codes .* one_hot"):
@@ -192,15 +176,6 @@ def test_of_single_images_a_sample(rng):
     assert len(splits.grid) == 200
     assert splits.is_ood.sum() == 100
     assert list_rows(splits.grid) <= list_rows(cells)
-
-
-def test_of_many_images_in_few_bins_a_sample(rng):
-    cells = rng.uniform(0, 3, (900, 2)).astype("f4")
-    data = make({"x": 4, "y": 4}, "box:x:2-3", cells=cells)
-
-    splits = views.subsample_levels(data, 100).splits
-
-    assert len(splits.grid) == 100
 
 
 def test_few_points_of_a_sample_are_among_it():
