@@ -366,11 +366,11 @@ class FactorTable:
         Raises:
             TableError: If a combination has no image.
         """
-        images, starts = self._take(factors)
-        if len(starts) == len(images):
+        images, counts = self._take(factors)
+        if len(counts) == len(images):
             return images
+        starts = np.cumsum(counts) - counts
         sums = np.add.reduceat(images, starts)
-        counts = np.diff([*starts, len(images)])
         counts = counts.astype(np.float32)
         return sums / counts[:, None, None, None]
 
@@ -388,8 +388,8 @@ class FactorTable:
         spreads = np.zeros(len(factors))
         for start in range(0, len(factors), COMPARED):
             rows = slice(start, start + COMPARED)
-            truth, starts = self._take(factors[rows])
-            counts = np.diff([*starts, len(truth)])
+            truth, counts = self._take(factors[rows])
+            starts = np.cumsum(counts) - counts
             outputs = images[rows].astype(float)
             outputs = np.repeat(outputs, counts, axis=0)
 
@@ -416,7 +416,7 @@ class FactorTable:
         return images
 
     def _take(self, factors: Array) -> tuple[Array, Array]:
-        """Returns all images of combinations, and the start of each."""
+        """Returns all images of combinations, and how many each has."""
         rows = self.find_points(factors)
         if (rows < 0).any():
             absent = np.asarray(factors)[[rows.argmin()]]
@@ -430,7 +430,7 @@ class FactorTable:
         # Images of a combination are neighbors in `_order`.
         first = np.repeat(self._starts[rows] - starts, counts)
         numbers = first + np.arange(counts.sum())
-        return self.draw_images(numbers), starts
+        return self.draw_images(numbers), counts
 
 
 def _select_factors(

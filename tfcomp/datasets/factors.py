@@ -5,6 +5,7 @@ A factor table is an array [n, F] of factor *values* in the factor's unit
 stripe has only one coordinate) is NaN.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
@@ -265,11 +266,8 @@ class FactorSpace:
     @property
     def ordered(self) -> tuple[int, ...]:
         """Columns of the factors that have an order and derivatives."""
-        columns = []
-        for column, factor in enumerate(self):
-            if not factor.categorical:
-                columns.append(column)
-        return tuple(columns)
+        columns = enumerate(self)
+        return tuple(n for n, factor in columns if not factor.categorical)
 
     @property
     def directions(self) -> tuple[int, ...]:
@@ -307,11 +305,8 @@ class FactorSpace:
         Returns:
             Indices, int [n, F]; -1 where a factor is absent.
         """
-        columns = []
-        for factor, values in zip(self, table.T, strict=True):
-            index = factor.to_index(values)
-            columns.append(index)
-        return np.stack(columns, axis=1)
+        columns = map(Factor.to_index, self, table.T)
+        return np.stack(list(columns), axis=1)
 
     def name_values(self, table: Array) -> dict[str, Array]:
         """Returns columns of a factor table, with names of levels.
@@ -367,11 +362,7 @@ class FactorSpace:
         Returns:
             Factor values, float32 [count, F].
         """
-        columns = []
-        for factor in self:
-            levels = factor.values()
-            column = rng.choice(levels, count)
-            columns.append(column)
+        columns = [rng.choice(factor.values(), count) for factor in self]
         return np.stack(columns, axis=1)
 
     def sample(
@@ -388,13 +379,9 @@ class FactorSpace:
         Returns:
             Factor values, float32 [count, F].
         """
-        low = []
-        high = []
-        for factor in self:
-            low.append(factor.low)
-            high.append(factor.high)
-        num_factors = len(self)
-        shape = (count, num_factors)
+        low = [factor.low for factor in self]
+        high = [factor.high for factor in self]
+        shape = (count, len(self))
         points = rng.uniform(low, high, size=shape)
 
         for column, factor in enumerate(self):
@@ -415,10 +402,7 @@ class FactorSpace:
         Args:
             data: The result of `to_dict`, which may have been JSON.
         """
-        factors = []
-        for fields in data["factors"]:
-            factor = Factor(**fields)
-            factors.append(factor)
+        factors = [Factor(**fields) for fields in data["factors"]]
         return cls(tuple(factors))
 
 
@@ -520,20 +504,16 @@ def parse_groups(
     if not spec:
         return [[column] for column in range(len(space))]
 
-    names = []
-    groups = []
-    for text in spec.split(","):
-        members = text.split("+")
-        names += members
-        groups.append(members)
+    names = re.split("[,+]", spec)
     if sorted(names) != sorted(space.names):
         factors = ", ".join(space.names)
         raise ValueError(
             f"must name each factor once ({factors}), as in x_a+y_a,x_b+y_b"
         )
 
-    columns = []
-    for members in groups:
-        group = list(map(space.names.index, members))
-        columns.append(group)
-    return columns
+    groups = []
+    for text in spec.split(","):
+        members = text.split("+")
+        columns = map(space.names.index, members)
+        groups.append(list(columns))
+    return groups

@@ -372,16 +372,33 @@ def make_random_box(
     num_starts = np.where(is_periodic, sizes, inner_starts)
     starts = rng.integers(0, num_starts)
 
-    def contains(values: Array) -> Array:
+    def contains(index: Array) -> Array:
+        steps = (index - starts) % sizes
+        return (steps < widths).all(axis=1)
+
+    return _test_index(space, columns, contains)
+
+
+def _test_index(
+    space: FactorSpace,
+    columns: Sequence[int] | Array,
+    contains: Predicate,
+) -> Predicate:
+    """Tests the grid indices of some factors; without one, a point is outside.
+
+    Args:
+        space: The factors.
+        columns: The columns of the factors that are tested.
+        contains: From their indices [n, columns] to booleans [n].
+    """
+
+    def test(values: Array) -> Array:
         index = space.to_index(values)
         index = index[:, columns]
-        steps = (index - starts) % sizes
-        is_near = steps < widths
-        is_present = index >= 0
-        is_inside = is_near & is_present
-        return is_inside.all(axis=1)
+        is_present = (index >= 0).all(axis=1)
+        return contains(index) & is_present
 
-    return contains
+    return test
 
 
 def _parse_share(
@@ -429,54 +446,30 @@ def make_wiedemer(
     if fewest < 2:
         raise ValueError("of this kind needs two factors")
 
-    if width is None:
-        return _leave_axes(space, groups)
-    group_sizes = {len(group) for group in groups}
-    if len(group_sizes) > 1:
-        raise ValueError("must have groups of equal numbers of factors")
-    return _leave_diagonal(space, groups, float(width))
-
-
-def _leave_axes(
-    space: FactorSpace,
-    groups: list[list[int]],
-) -> Predicate:
-    sizes = np.array(space.shape)
-    middle = sizes // 2
-
-    def contains(values: Array) -> Array:
-        """Finds points where two groups or more are off their middle, [n]."""
-        index = space.to_index(values)
-        is_present = index >= 0
-        is_off = is_present & (index != middle)
-        num_off = np.zeros(len(index), int)
-        for group in groups:
-            members = is_off[:, group]
-            num_off += members.any(axis=1)
-        return num_off > 1
-
-    return contains
-
-
-def _leave_diagonal(
-    space: FactorSpace,
-    groups: list[list[int]],
-    width: float,
-) -> Predicate:
     sizes = np.array(space.shape)
     last = np.maximum(sizes - 1, 1)
-    limit = width + 1e-9
+    if width is not None:
+        group_sizes = {len(group) for group in groups}
+        if len(group_sizes) > 1:
+            raise ValueError("must have groups of equal numbers of factors")
+        limit = float(width) + 1e-9
 
-    def contains(values: Array) -> Array:
-        index = space.to_index(values)
-        is_present = (index >= 0).all(axis=1)
+    def leave_axes(index: Array) -> Array:
+        """Finds points where two groups or more are off their middle, [n]."""
+        is_off = index != sizes // 2
+        num_off = np.zeros(len(index), int)
+        for group in groups:
+            num_off += is_off[:, group].any(axis=1)
+        return num_off > 1
+
+    def leave_diagonal(index: Array) -> Array:
         unit = index / last  # [n, F], 0 to 1
         grouped = unit[:, groups]  # [n, groups, factors of a group]
         distances = np.ptp(grouped, axis=1)
-        is_apart = (distances > limit).any(axis=1)
-        return is_apart & is_present
+        return (distances > limit).any(axis=1)
 
-    return contains
+    contains = leave_axes if width is None else leave_diagonal
+    return _test_index(space, range(len(space)), contains)
 
 
 @REGIONS.register("uselis")
@@ -510,19 +503,15 @@ def make_uselis(
     sizes = np.array(space.shape)
     sizes = sizes[columns]
 
-    def contains(values: Array) -> Array:
+    def contains(index: Array) -> Array:
         """Finds points whose blocks lie too far apart to be trained, [n]."""
-        index = space.to_index(values)
-        index = index[:, columns]
-        is_present = (index >= 0).all(axis=1)
         blocks = index * num_blocks // sizes
         first = blocks[:, :1]
         others = blocks[:, 1:]
         steps = (others - first) % num_blocks
-        is_far = (steps >= num_trained).any(axis=1)
-        return is_far & is_present
+        return (steps >= num_trained).any(axis=1)
 
-    return contains
+    return _test_index(space, columns, contains)
 
 
 def _find_blocked(

@@ -400,7 +400,7 @@ def summarize_certificates(
 def list_missing_images(
     dataset: Dataset,
     certificate: Certificate | None,
-) -> list[dict[str, Any]]:
+) -> list[dict[Any, Any]]:
     """Returns the images to add: values or levels by factor.
 
     Args:

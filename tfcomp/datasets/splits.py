@@ -638,11 +638,8 @@ def _number_images(render: RenderParts, table: Array) -> Array:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
     for images in render(table):
-        for image in images:
-            code = _hash_image(image)
-            hashes.append(code)
-    table = np.array(hashes, np.uint64)
-    return number_values(table)
+        hashes += map(_hash_image, images)
+    return number_values(np.array(hashes, np.uint64))
 
 
 def _hash_image(image: Array) -> int:
@@ -754,13 +751,8 @@ def _connect(is_related: Array) -> list[list[int]]:
         is_related,
         directed=False,
     )
-    groups = []
-    for label in range(count):
-        is_member = labels == label
-        group = np.flatnonzero(is_member)
-        if len(group) > 1:
-            groups.append(group.tolist())
-    return groups
+    groups = [np.flatnonzero(labels == label) for label in range(count)]
+    return [group.tolist() for group in groups if len(group) > 1]
 
 
 def _name_values(
@@ -771,9 +763,5 @@ def _name_values(
     named: dict[str, list[str]] = {}
     for name, groups in aliases.items():
         describe = space[name].describe
-        texts = []
-        for group in groups:
-            values = map(describe, group)
-            texts.append(" = ".join(values))
-        named[name] = texts
+        named[name] = [" = ".join(map(describe, group)) for group in groups]
     return named

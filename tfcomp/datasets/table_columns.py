@@ -144,7 +144,8 @@ def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
     if cells.attrs.get(UNTYPED):
         cells = _find_type(cells, kind)
     cells = cells.infer_objects()
-    _check_gaps(cells)
+    is_gap = cells.isna() | cells.isin([np.inf, -np.inf])
+    _refuse(cells, is_gap, "must have no gaps")
 
     types = pd.api.types
     if types.is_bool_dtype(cells):
@@ -156,8 +157,11 @@ def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
     if types.is_numeric_dtype(cells) and not types.is_complex_dtype(cells):
         return number_close(cells.to_numpy(float))
 
-    if kind != "categorical":
-        _check_mixture(cells)
+    is_text = cells.map(lambda cell: not isinstance(cell, int | float))
+    if kind != "categorical" and not is_text.all():
+        rule = "must have numbers alone, or texts alone"
+        hint = f", {cells.name}:categorical takes both"
+        _refuse(cells, is_text, rule, hint)
     if isinstance(cells.dtype, pd.CategoricalDtype):
         used = cells.cat.remove_unused_categories().cat
         index = used.codes.to_numpy(int)
@@ -188,33 +192,13 @@ def _find_type(cells: "pd.Series", kind: str) -> "pd.Series":
     return mixed.where(cells != "", None)
 
 
-def _check_gaps(cells: "pd.Series") -> None:
-    """Refuses cells without a value, as None, NaN or infinity."""
-    import pandas as pd
-
-    is_gap = cells.isna()
-    if pd.api.types.is_float_dtype(cells):
-        is_gap |= ~np.isfinite(cells.to_numpy(float))
-    if is_gap.any():
-        _refuse(cells, is_gap, "must have no gaps")
-
-
-def _check_mixture(cells: "pd.Series") -> None:
-    """Refuses text among numbers."""
-    is_number = cells.map(lambda cell: isinstance(cell, int | float))
-    if is_number.any() and not is_number.all():
-        rule = "must have numbers alone, or texts alone"
-        hint = f", {cells.name}:categorical takes both"
-        _refuse(cells, ~is_number, rule, hint)
-
-
 def _refuse(
     cells: "pd.Series",
     is_wrong: "pd.Series",
     rule: str,
     hint: str = "",
 ) -> None:
-    """Raises a TableError that names the first wrong cell.
+    """Refuses wrong cells; the error names the first one.
 
     Args:
         cells: The column.
@@ -222,6 +206,8 @@ def _refuse(
         rule: What must hold.
         hint: What to type, beside `--ignore`.
     """
+    if not is_wrong.any():
+        return
     place = int(is_wrong.to_numpy().argmax())
     row = cells.index[place]
     cell = cells.iloc[place]
@@ -351,7 +337,7 @@ def scale_image(image: Array, size: int) -> Array:
     return np.round(pixels).astype(image.dtype)
 
 
-def decode_picture(source: Path | bytes, name: str) -> Array:
+def decode_picture(source: Path | io.BytesIO, name: str) -> Array:
     """Returns the pixels, upright; transparent ones show a black ground.
 
     Args:
@@ -364,13 +350,10 @@ def decode_picture(source: Path | bytes, name: str) -> Array:
     import PIL.Image as pil
     from PIL import ImageOps
 
-    file: Any = source
-    if isinstance(source, bytes):
-        file = io.BytesIO(source)
     try:
         # Pillow warns of large pictures and refuses larger ones.
         with warnings.catch_warnings(action="ignore"):
-            opened = pil.open(file, formats=PICTURE_FORMATS)
+            opened = pil.open(source, formats=PICTURE_FORMATS)
     except pil.UnidentifiedImageError as error:
         rule = f"must be {', '.join(PICTURE_FORMATS)}"
         raise TableError("images", rule, os.path.basename(name)) from error

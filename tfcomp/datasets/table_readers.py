@@ -16,6 +16,7 @@ of another one. A reader may also return a `TableFile`, whose columns are
 checked when it is known which are factors.
 """
 
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -404,7 +405,7 @@ def _open_picture_bytes(cells: "pd.Series") -> Pictures:
         if not content:
             rule = "must have the bytes of all pictures"
             raise TableError(str(cells.name), rule, f"none in {names[number]}")
-        return decode_picture(content, names[number])
+        return decode_picture(io.BytesIO(content), names[number])
 
     return Pictures(names, read)
 
