@@ -73,7 +73,6 @@ PLAIN = {
     "gap:x:2-3": lambda *p: 2 <= p[0] <= 3,
     "box:x:2-5,y:0-1": lambda *p: 2 <= p[0] <= 5 and 0 <= p[1] <= 1,
     "diagonal:1": lambda *p: max(p) - min(p) <= 1,
-    "diagonal:0": lambda *p: max(p) == min(p),
 }
 TURNED = {
     "gap:angle:350-10": lambda x, a: a >= 350 or a <= 10,
@@ -83,20 +82,16 @@ TURNED = {
 }
 DIGITS = {
     "square:3-5": lambda x, y, d: 3 <= min(x, y) <= max(x, y) <= 5,
-    "diagonal:2": lambda x, y, d: abs(x - y) <= 2,
     "x:3-5,digit:1-1": lambda x, y, d: 3 <= x <= 5 and d == 1,
 }
 # On the grid alone: classes and names are those of the nearest value.
 CLASSES = {
     "shape:c": lambda s, z, a: s == 2,
     "box:shape:b,size:2-4": lambda s, z, a: s == 1 and 2 <= z <= 4,
-    "size:4": lambda s, z, a: z == 4,
     "size:#1-2": lambda s, z, a: z in (2, 4),
     "angle:#5-1": lambda s, z, a: a in (300, 0, 60),
     "shape:#0,angle:#3": lambda s, z, a: s == 0 and a == 180,
     "shape:c|size:9": lambda s, z, a: s == 2 or z == 9,
-    "not:shape:c|size:9": lambda s, z, a: s != 2 and z != 9,
-    "not:gap:size:1-2": lambda s, z, a: z > 2,
     "size:1-4&not:shape:c": lambda s, z, a: z <= 4 and s != 2,
     "not:size:1|size:9&shape:c|shape:b": lambda s, z, a: z in (2, 4) and s > 0,
 }
@@ -132,11 +127,9 @@ def test_regions_equal_their_definition(space, rules):
     "spec, expected",
     [
         ("corner:0", []),
-        ("diagonal:11", []),
         ("cross:4-6", [0, 2]),
         ("gap:x:4-6", [0]),
         ("not:x:9", []),
-        ("random:.9", []),
         ("wiedemer:orthogonal", []),
         ("wiedemer:diagonal:.25", []),
     ],
@@ -181,7 +174,6 @@ EVEN = {
     "scale": (np.linspace(0.75, 1.25, 8), False),
     "turn": (np.linspace(0, 2 * np.pi, 20), False),
     "log": (10.0 ** np.arange(-6, 3), False),
-    "fine": (1000 + np.arange(20) / 8, False),
 }
 
 
@@ -224,13 +216,11 @@ def test_printed_values_are_bounds(name):
     [
         ("scale:1.0357", [4]),
         ("scale:0.75-0.892857", [0, 1, 2]),
-        ("scale:1-", [4, 5, 6, 7]),
         ("scale:1-max", [4, 5, 6, 7]),
         ("scale:min-0.9", [0, 1, 2]),
         ("scale:#6-", [6, 7]),
         ("scale:1.2-1.28", [7]),
         ("scale:0.72-0.8", [0]),
-        ("scale:0.83-0.9", [2]),
     ],
 )
 def test_open_and_rounded_bounds(spec, classes):
@@ -260,7 +250,7 @@ def test_names_that_are_numbers(bounds, names):
         parse_region("digit:1-2", space)
 
 
-@pytest.mark.parametrize("name", ["random", "box"])
+@pytest.mark.parametrize("name", ["not", "random", "box"])
 def test_a_factor_may_have_the_name_of_a_kind(name):
     space = make_space(**{name: 4, "x": 3})
     index = space.to_index(space.grid())
