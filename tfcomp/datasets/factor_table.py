@@ -124,16 +124,14 @@ class FactorTable:
         }
         columns = self._describe_columns(num_images, ignore or ())
         selected = _select_factors(columns, factors)
-        self._make_space(selected)
+        varied = self._make_space(selected)
         others = {}
         for name, given in columns.items():
             if name not in self.space.names:
                 others[name] = len({str(cell) for cell in given.numbers})
-        self.nuisance: list[str] = []
-        for name, size in others.items():
-            if 1 < size < len(self.rows):
-                self.nuisance.append(name)
-        self.notes = self._list_notes(others)
+        count = len(self.rows)
+        self.nuisance = [name for name in others if 1 < others[name] < count]
+        self.notes = self._list_notes(others, varied)
 
     def _describe_columns(
         self,
@@ -159,7 +157,10 @@ class FactorTable:
         check_classes(classes, num_images)
         return describe_columns(classes, options, ignore)
 
-    def _make_space(self, selected: Mapping[str, Description]) -> None:
+    def _make_space(
+        self,
+        selected: Mapping[str, Description],
+    ) -> list[FactorColumn]:
         """Makes the factors that vary, and sorts the images."""
         varied = []
         for given in selected.values():
@@ -169,10 +170,6 @@ class FactorTable:
         if not varied:
             raise TableError("classes", "must vary", "one value of each")
 
-        self._origins = {}
-        for column in varied:
-            if column.origin:
-                self._origins[column.factor.name] = column.origin
         factors = tuple(column.factor for column in varied)
         self.space = FactorSpace(factors)
         self.is_continuous = any(factor.continuous for factor in factors)
@@ -188,6 +185,7 @@ class FactorTable:
         self._starts = np.cumsum(self.counts) - self.counts
         first_images = self._order[self._starts]
         self.points = values[first_images]
+        return varied
 
     def _check_shared(self, varied: Sequence[FactorColumn]) -> None:
         """Refuses a factor that differs in all rows, as a name of a file.
@@ -209,18 +207,20 @@ class FactorTable:
                     f"leaves it out, {name}:continuous takes numbers)",
                 )
 
-    def _list_notes(self, others: Mapping[str, int]) -> tuple[str, ...]:
+    def _list_notes(
+        self,
+        others: Mapping[str, int],
+        varied: Sequence[FactorColumn],
+    ) -> tuple[str, ...]:
         """Lists what must be known of factors, and what is none.
 
         Args:
             others: Numbers of values of the columns that are not factors.
+            varied: The factors.
         """
         notes = []
-        storage = ""
         if self._images is not None:
-            storage = describe_storage(self._images)
-        if storage:
-            notes.append(storage)
+            notes += describe_storage(self._images)
 
         nuisance = []
         for name, size in others.items():
@@ -233,9 +233,11 @@ class FactorTable:
             if factor.periodic:
                 period = factor.describe_period()
                 notes.append(f"{factor.name}: periodic, {period}")
-        for name, origin in self._origins.items():
-            start = f"{name}: counted from {origin:,.15g}"
-            notes.append(f"{start} (models have 32-bit numbers)")
+        for column in varied:
+            if column.origin:
+                name = column.factor.name
+                start = f"{name}: counted from {column.origin:,.15g}"
+                notes.append(f"{start} (models have 32-bit numbers)")
         if nuisance:
             notes.append(f"nuisance: {', '.join(nuisance)}")
         if self.is_repeated:
@@ -307,9 +309,7 @@ class FactorTable:
             sides = map(str, self.image_shape)
             items = f"images of {' x '.join(sides)}"
         count = f"FactorTable of {len(self.rows):,} {items}"
-        factors = []
-        for factor in self.space:
-            factors.append(f"{factor.name} ({factor.size})")
+        factors = [f"{factor.name} ({factor.size})" for factor in self.space]
         parts = [count, ", ".join(factors), *self.notes]
         return "; ".join(parts)
 
@@ -374,7 +374,11 @@ class FactorTable:
         counts = counts.astype(np.float32)
         return sums / counts[:, None, None, None]
 
-    def compare(self, factors: Array, images: Array) -> tuple[Array, Array]:
+    def compare(
+        self,
+        factors: Array,
+        images: Array,
+    ) -> tuple[Array, Array]:
         """Compares images with all images of their combinations.
 
         Args:
@@ -503,7 +507,11 @@ def check_images(given: Any) -> Array:
     return np.ascontiguousarray(images)
 
 
-def _check_range(low: float, high: float, dtype: np.dtype) -> None:
+def _check_range(
+    low: float,
+    high: float,
+    dtype: np.dtype,
+) -> None:
     """Refuses pixels that are no shades; NaN is refused elsewhere."""
     rule = "must be of at most 16 bits, from 0"
     lowest = 0.0

@@ -54,7 +54,10 @@ class Factor:
     levels: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
     # Models that were saved earlier do not have it.
-    continuous: bool = field(default=False, compare=False)
+    continuous: bool = field(
+        default=False,
+        compare=False,
+    )
 
     def __post_init__(self) -> None:
         for name in ("levels", "names"):
@@ -434,7 +437,10 @@ def number_rows(table: Array) -> Array:
     return rows
 
 
-def find_rows(asked: Array, table: Array) -> Array:
+def find_rows(
+    asked: Array,
+    table: Array,
+) -> Array:
     """Finds rows among the rows of a table; NaN equals NaN.
 
     Args:

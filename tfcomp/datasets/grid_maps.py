@@ -101,11 +101,11 @@ def list_planes(
         index: Grid indices of the combinations that exist, int [n, F].
         is_ood: Which of them are held out, [n].
     """
-    ordered = []
-    for column, factor in enumerate(factors):
-        if factor.size > 1 and not factor.categorical:
-            ordered.append(column)
-
+    ordered = [
+        column
+        for column, factor in enumerate(factors)
+        if factor.size > 1 and not factor.categorical
+    ]
     planes = []
     for pair in itertools.combinations(ordered, 2):
         levels = _find_fullest(

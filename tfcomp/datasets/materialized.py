@@ -139,10 +139,7 @@ def load_split(
     try:
         check_features(folder)
         table = _read_columns(folder, split)
-        columns = []
-        for factor in dataset.space:
-            column = table[f"value_{factor.name}"]
-            columns.append(column)
+        columns = [table[f"value_{name}"] for name in dataset.space.names]
         factors = np.stack(columns, axis=1)
         return Examples(factors, images=table["image"])
     except Exception as error:  # whatever a damaged file leads to
@@ -177,8 +174,7 @@ def select_settings(config: RunConfig) -> dict[str, Any]:
     settings: dict[str, Any] = {"dataset": data.dataset}
     for field in dataclasses.fields(DataConfig):
         value = getattr(data, field.name)
-        is_given = value != field.default
-        if is_given and field.name not in OTHERS:
+        if value != field.default and field.name not in OTHERS:
             settings[field.name] = value
 
     is_drawn = data.num_train or data.num_bumps or config.plugins

@@ -44,10 +44,8 @@ def describe_split(dataset: Dataset) -> list[str]:
 
 def name_hidden(dataset: Dataset) -> str:
     """Names held-out values that training lacks, as `shape cube; x 3, 4`."""
-    parts = []
-    for name, values in dataset.splits.hidden.items():
-        parts.append(f"{name} {_list_groups(values)}")
-    return "; ".join(parts)
+    hidden = dataset.splits.hidden
+    return "; ".join(f"{name} {_list_groups(hidden[name])}" for name in hidden)
 
 
 def list_factors(dataset: Dataset) -> list[dict[str, str]]:
@@ -127,9 +125,10 @@ def describe_factors(dataset: Dataset) -> str:
             text += f", {altogether} held out altogether"
         groups.setdefault(text, []).append(factor)
 
-    parts = []
-    for text, names in groups.items():
-        parts.append(f"{_list_groups(names, MAX_NAMES)}: {text}")
+    parts = [
+        f"{_list_groups(names, MAX_NAMES)}: {text}"
+        for text, names in groups.items()
+    ]
     return "; ".join(parts)
 
 

@@ -95,7 +95,8 @@ def _parse(spec: str, space: FactorSpace) -> Predicate:
         tests = [_parse(part, space) for part in parts]
         return _join(tests, np.all)
 
-    if spec.startswith("not:"):
+    is_factor = "not" in space.names  # as with the names of other kinds
+    if spec.startswith("not:") and not is_factor:
         rest = spec.removeprefix("not:")
         test = _parse(rest, space)
         return _complement(test)
@@ -446,29 +447,47 @@ def make_wiedemer(
     if fewest < 2:
         raise ValueError("of this kind needs two factors")
 
-    sizes = np.array(space.shape)
-    last = np.maximum(sizes - 1, 1)
-    if width is not None:
-        group_sizes = {len(group) for group in groups}
-        if len(group_sizes) > 1:
-            raise ValueError("must have groups of equal numbers of factors")
-        limit = float(width) + 1e-9
+    if width is None:
+        return _leave_axes(space, groups)
+    group_sizes = {len(group) for group in groups}
+    if len(group_sizes) > 1:
+        raise ValueError("must have groups of equal numbers of factors")
+    return _leave_diagonal(space, groups, float(width))
 
-    def leave_axes(index: Array) -> Array:
+
+def _leave_axes(
+    space: FactorSpace,
+    groups: list[list[int]],
+) -> Predicate:
+    middle = np.array(space.shape) // 2
+
+    def contains(values: Array) -> Array:
         """Finds points where two groups or more are off their middle, [n]."""
-        is_off = index != sizes // 2
+        index = space.to_index(values)
+        is_off = (index >= 0) & (index != middle)
         num_off = np.zeros(len(index), int)
         for group in groups:
             num_off += is_off[:, group].any(axis=1)
         return num_off > 1
 
-    def leave_diagonal(index: Array) -> Array:
+    return contains
+
+
+def _leave_diagonal(
+    space: FactorSpace,
+    groups: list[list[int]],
+    width: float,
+) -> Predicate:
+    sizes = np.array(space.shape)
+    last = np.maximum(sizes - 1, 1)
+    limit = width + 1e-9
+
+    def contains(index: Array) -> Array:
         unit = index / last  # [n, F], 0 to 1
         grouped = unit[:, groups]  # [n, groups, factors of a group]
         distances = np.ptp(grouped, axis=1)
         return (distances > limit).any(axis=1)
 
-    contains = leave_axes if width is None else leave_diagonal
     return _test_index(space, range(len(space)), contains)
 
 

@@ -108,7 +108,10 @@ class Splits:
     @property
     def subsets(self) -> dict[str, Array]:
         """Masks of ID and of OOD points of the grid, [n] each."""
-        return {"id": self.is_id, "ood": self.is_ood}
+        return {
+            "id": self.is_id,
+            "ood": self.is_ood,
+        }
 
     @property
     def all(self) -> Points:
@@ -186,7 +189,10 @@ def make_splits(
     )
 
 
-def _choose_limit(eval_points: int | None, count: int) -> int:
+def _choose_limit(
+    eval_points: int | None,
+    count: int,
+) -> int:
     """Chooses how many points analyses look at, at most.
 
     Args:
@@ -200,7 +206,10 @@ def _choose_limit(eval_points: int | None, count: int) -> int:
     return eval_points
 
 
-def _check_leaks(region: Region, train: Array) -> None:
+def _check_leaks(
+    region: Region,
+    train: Array,
+) -> None:
     """Refuses training examples in the region."""
     is_leak = region.contains(train)
     leaks = train[is_leak]
@@ -236,7 +245,10 @@ def _find_hidden(
     return hidden
 
 
-def _is_grid(space: FactorSpace, table: Array) -> bool:
+def _is_grid(
+    space: FactorSpace,
+    table: Array,
+) -> bool:
     """Tells whether a table has every combination of the grid, in order."""
     size = math.prod(space.shape)
     if len(table) != size:
@@ -264,7 +276,10 @@ def _apply(
     return cells, is_ood
 
 
-def sample_rows(is_ood: Array, count: int) -> Array:
+def sample_rows(
+    is_ood: Array,
+    count: int,
+) -> Array:
     """Samples rows, the same in every call, sorted.
 
     Args:
@@ -286,7 +301,10 @@ def sample_rows(is_ood: Array, count: int) -> Array:
     return np.sort(rows)
 
 
-def choose_rows(count: int, limit: int) -> Array:
+def choose_rows(
+    count: int,
+    limit: int,
+) -> Array:
     """Samples rows, the same ones in every call.
 
     Args:
@@ -478,7 +496,10 @@ def repeat_rows(weights: Array) -> Array:
     return np.minimum(rows, last)
 
 
-def repeat_rare(space: FactorSpace, table: Array) -> Array:
+def repeat_rare(
+    space: FactorSpace,
+    table: Array,
+) -> Array:
     """Returns rows, each as often as its rarest value is below average.
 
     Args:
@@ -544,7 +565,10 @@ def list_regions(coverage: str) -> list[str]:
     return regions
 
 
-def add_seed(region: str, seed: int) -> str:
+def add_seed(
+    region: str,
+    seed: int,
+) -> str:
     """Returns the region of a seed.
 
     Args:
@@ -556,7 +580,10 @@ def add_seed(region: str, seed: int) -> str:
     return region
 
 
-def remove_seed(region: str, seed: int) -> str:
+def remove_seed(
+    region: str,
+    seed: int,
+) -> str:
     """Returns the region that `add_seed` took.
 
     Args:
@@ -588,7 +615,9 @@ class Copies:
 
 
 def find_copies(
-    render: RenderParts, space: FactorSpace, splits: Splits
+    render: RenderParts,
+    space: FactorSpace,
+    splits: Splits,
 ) -> Copies:
     """Compares held-out and training images, by hashes of their gray levels.
 
@@ -634,7 +663,10 @@ def _count_equal(numbers: Array) -> Array:
     return counts[numbers]
 
 
-def _number_images(render: RenderParts, table: Array) -> Array:
+def _number_images(
+    render: RenderParts,
+    table: Array,
+) -> Array:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
     for images in render(table):
@@ -732,7 +764,10 @@ def _group_values(
     return groups
 
 
-def _count_pairs(groups: Array, levels: Array) -> Array:
+def _count_pairs(
+    groups: Array,
+    levels: Array,
+) -> Array:
     """Counts the groups that contain both levels, [V, V]."""
     from scipy import sparse
 

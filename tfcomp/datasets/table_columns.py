@@ -50,7 +50,12 @@ PICTURE_FORMATS = (
 class TableError(ValueError):
     """A table that breaks a rule, such as `classes must be integers`."""
 
-    def __init__(self, field: str, rule: str, value: object) -> None:
+    def __init__(
+        self,
+        field: str,
+        rule: str,
+        value: object,
+    ) -> None:
         super().__init__(f"{field} {rule}, got {value}")
 
 
@@ -125,7 +130,10 @@ def make_frame(columns: Any) -> "pd.DataFrame":
     return pd.DataFrame(arrays)
 
 
-def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
+def number_cells(
+    cells: "pd.Series",
+    kind: str = "",
+) -> Levels:
     """Numbers the levels of a column.
 
     Numbers are sorted, and equal ones but for rounding are one level. Names
@@ -161,7 +169,12 @@ def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
     if kind != "categorical" and not is_text.all():
         rule = "must have numbers alone, or texts alone"
         hint = f", {cells.name}:categorical takes both"
-        _refuse(cells, is_text, rule, hint)
+        _refuse(
+            cells,
+            is_text,
+            rule,
+            hint,
+        )
     if isinstance(cells.dtype, pd.CategoricalDtype):
         used = cells.cat.remove_unused_categories().cat
         index = used.codes.to_numpy(int)
@@ -171,7 +184,10 @@ def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
     return Levels(index, names=tuple(map(str, names)))
 
 
-def _find_type(cells: "pd.Series", kind: str) -> "pd.Series":
+def _find_type(
+    cells: "pd.Series",
+    kind: str,
+) -> "pd.Series":
     """Converts text to numbers, or to true and false, if all of it is that."""
     import pandas as pd
 
@@ -218,7 +234,10 @@ def _refuse(
     raise TableError(f"the column {cells.name}", rule, f"{got} ({hint})")
 
 
-def number_close(cells: Array, unit: str = "") -> Levels:
+def number_close(
+    cells: Array,
+    unit: str = "",
+) -> Levels:
     """Numbers levels that are equal but for rounding.
 
     Args:
@@ -255,7 +274,11 @@ class Pictures:
     read: Callable[[int], Array]
 
 
-def open_files(folder: Path, names: Sequence[str], table: str) -> Pictures:
+def open_files(
+    folder: Path,
+    names: Sequence[str],
+    table: str,
+) -> Pictures:
     """Returns the pictures that a table names.
 
     Args:
@@ -282,7 +305,10 @@ def open_files(folder: Path, names: Sequence[str], table: str) -> Pictures:
     return Pictures(names, read)
 
 
-def load_images(images: Array | Pictures, size: int = 0) -> Array:
+def load_images(
+    images: Array | Pictures,
+    size: int = 0,
+) -> Array:
     """Reads images into an array [n, H, W] or [n, H, W, C].
 
     Args:
@@ -313,7 +339,10 @@ def load_images(images: Array | Pictures, size: int = 0) -> Array:
     return loaded
 
 
-def scale_image(image: Array, size: int) -> Array:
+def scale_image(
+    image: Array,
+    size: int,
+) -> Array:
     """Scales an image [H, W] or [H, W, C] to rows and columns of a number.
 
     Pixels are weighted means (bilinear, over all that a new pixel covers).
@@ -337,7 +366,10 @@ def scale_image(image: Array, size: int) -> Array:
     return np.round(pixels).astype(image.dtype)
 
 
-def decode_picture(source: Path | io.BytesIO, name: str) -> Array:
+def decode_picture(
+    source: Path | io.BytesIO,
+    name: str,
+) -> Array:
     """Returns the pixels, upright; transparent ones show a black ground.
 
     Args:
@@ -374,7 +406,10 @@ def decode_picture(source: Path | io.BytesIO, name: str) -> Array:
     return np.asarray(ground.convert("RGB").convert(mode))
 
 
-def allocate(shape: Sequence[int], dtype: Any) -> Array:
+def allocate(
+    shape: Sequence[int],
+    dtype: Any,
+) -> Array:
     """Returns an empty array of images, in memory or, if it is large, mapped.
 
     A mapped array lies in a temporary file, which vanishes with the process.
@@ -391,7 +426,12 @@ def allocate(shape: Sequence[int], dtype: Any) -> Array:
         folder = tempfile.gettempdir()
         if shutil.disk_usage(folder).free > 2 * num_bytes:
             with tempfile.TemporaryFile() as file:
-                return np.memmap(file, dtype, mode="w+", shape=tuple(shape))
+                return np.memmap(
+                    file,
+                    dtype,
+                    mode="w+",
+                    shape=tuple(shape),
+                )
     check_bytes("images", num_bytes)
     return np.empty(shape, dtype)
 
@@ -405,17 +445,20 @@ def release_memory(images: Array) -> None:
         images.base.madvise(mmap.MADV_DONTNEED)
 
 
-def describe_storage(images: Array) -> str:
-    """Says where many images are; empty for few."""
+def describe_storage(images: Array) -> list[str]:
+    """Says where many images are, in one note; none for few images."""
     if images.nbytes <= MAX_IN_MEMORY:
-        return ""
+        return []
     size = f"images: {images.nbytes >> 20:,} MB"
     if isinstance(images, np.memmap):
-        return f"{size} in a file that is read in batches, not in memory"
-    return f"{size} are held in memory"
+        return [f"{size} in a file that is read in batches, not in memory"]
+    return [f"{size} are held in memory"]
 
 
-def check_bytes(name: str, size: int) -> None:
+def check_bytes(
+    name: str,
+    size: int,
+) -> None:
     """Refuses arrays that are larger than the memory.
 
     Args:

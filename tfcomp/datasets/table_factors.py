@@ -66,7 +66,10 @@ class FactorColumn:
     origin: float = 0.0
 
 
-def check_classes(classes: Any, num_images: int | None) -> None:
+def check_classes(
+    classes: Any,
+    num_images: int | None,
+) -> None:
     """Checks the shape and type of classes, and their number.
 
     Args:
@@ -151,7 +154,10 @@ def describe_columns(
     return descriptions
 
 
-def _check_name(name: str, others: Collection[str]) -> None:
+def _check_name(
+    name: str,
+    others: Collection[str],
+) -> None:
     """Refuses a name that regions cannot hold, or that is taken."""
     if name in others:
         rule = f"must differ (--ignore={name} leaves both out)"
@@ -161,7 +167,11 @@ def _check_name(name: str, others: Collection[str]) -> None:
         raise TableError("names", rule, ascii(name))
 
 
-def _read_list(field: str, given: Any, count: int) -> list[Any]:
+def _read_list(
+    field: str,
+    given: Any,
+    count: int,
+) -> list[Any]:
     """Reads a list with an entry for each factor; without one, of None."""
     if given is None:
         return [None] * count
@@ -172,13 +182,19 @@ def _read_list(field: str, given: Any, count: int) -> list[Any]:
     return list(given)
 
 
-def _check_list(field: str, given: Any) -> None:
+def _check_list(
+    field: str,
+    given: Any,
+) -> None:
     has_length = hasattr(given, "__len__") and not isinstance(given, str)
     if not has_length or not getattr(given, "ndim", 1):
         raise TableError(field, "must be a list", repr(given))
 
 
-def _read_levels(name: str, given: Any) -> tuple[str, ...]:
+def _read_levels(
+    name: str,
+    given: Any,
+) -> tuple[str, ...]:
     """Reads the names of classes, which must differ."""
     if given is None:
         return ()
@@ -189,7 +205,10 @@ def _read_levels(name: str, given: Any) -> tuple[str, ...]:
     return levels
 
 
-def _read_texts(field: str, given: Any) -> tuple[str, ...]:
+def _read_texts(
+    field: str,
+    given: Any,
+) -> tuple[str, ...]:
     """Reads short texts without characters that a terminal interprets."""
     _check_list(field, given)
     texts = tuple(str(text) for text in given)
@@ -206,7 +225,10 @@ def _read_numbers(given: Any) -> Array | None:
     return np.atleast_1d(np.asarray(given, float))
 
 
-def make_factor(description: Description, bins: int) -> FactorColumn:
+def make_factor(
+    description: Description,
+    bins: int,
+) -> FactorColumn:
     """Makes a factor of a column.
 
     Args:
@@ -230,7 +252,10 @@ def make_factor(description: Description, bins: int) -> FactorColumn:
     return _make_discrete(description, kind, number)
 
 
-def _number_cells(description: Description, kind: str) -> Description:
+def _number_cells(
+    description: Description,
+    kind: str,
+) -> Description:
     """Numbers the cells of a column, which become its classes."""
     cells = description.numbers.rename(description.name)
     levels = number_cells(cells, kind)
@@ -244,7 +269,10 @@ def _number_cells(description: Description, kind: str) -> Description:
     )
 
 
-def _make_continuous(description: Description, size: str) -> FactorColumn:
+def _make_continuous(
+    description: Description,
+    size: str,
+) -> FactorColumn:
     """Makes a factor with evenly spaced bins, whose number is a text."""
     name = description.name
     if description.levels:  # classes in the order of the file
@@ -303,14 +331,24 @@ def _make_discrete(
     _check_rising(name, values)
     low = float(values[0])
     if len(values) == 1:  # `FactorTable` leaves it out
-        factor = Factor(name, 1, low, high=low + 1)
+        factor = Factor(
+            name,
+            1,
+            low,
+            high=low + 1,
+        )
         return FactorColumn(factor, values[index])
 
     is_periodic = kind == "periodic"
     high = float(values[-1])
     if is_periodic:
         high = _find_end(name, values, period)
-    even = np.linspace(low, high, len(values), endpoint=not is_periodic)
+    even = np.linspace(
+        low,
+        high,
+        len(values),
+        endpoint=not is_periodic,
+    )
     levels: tuple[float, ...] = ()
     if not _is_even(values, even):
         levels = tuple(values.tolist())
@@ -328,7 +366,10 @@ def _make_discrete(
     return FactorColumn(factor, factor.values()[index], origin)
 
 
-def _find_origin(values: Array, precision: float) -> float:
+def _find_origin(
+    values: Array,
+    precision: float,
+) -> float:
     """Finds what must be subtracted from values, mostly 0.
 
     Models get 32-bit numbers, in which times such as 1,700,000,000 and one
@@ -387,7 +428,11 @@ def _list_values(
     return values
 
 
-def _find_values(name: str, values: Array, index: Array) -> Array:
+def _find_values(
+    name: str,
+    values: Array,
+    index: Array,
+) -> Array:
     """Finds the value of each class in the values of images, [n]."""
     is_equal = number_close(values).index == index
     if not is_equal.all():
@@ -399,7 +444,11 @@ def _find_values(name: str, values: Array, index: Array) -> Array:
     return values[first]
 
 
-def _find_end(name: str, values: Array, period: float) -> float:
+def _find_end(
+    name: str,
+    values: Array,
+    period: float,
+) -> float:
     """Finds the value of a periodic factor that equals its first one.
 
     Args:
@@ -424,7 +473,10 @@ def _find_end(name: str, values: Array, period: float) -> float:
     return high + step
 
 
-def _is_even(values: Array, even: Array) -> bool:
+def _is_even(
+    values: Array,
+    even: Array,
+) -> bool:
     tolerance = EVEN * np.diff(values).min()
     return np.allclose(
         values,
@@ -452,7 +504,10 @@ def _read_classes(description: Description) -> Array:
     return numbers.astype(np.int64)
 
 
-def _check_rising(name: str, values: Array) -> None:
+def _check_rising(
+    name: str,
+    values: Array,
+) -> None:
     """Refuses values that do not rise in float32, in which models get them."""
     steps = np.diff(values.astype(np.float32))
     is_rising = (steps > 0).all()
@@ -461,7 +516,10 @@ def _check_rising(name: str, values: Array) -> None:
         raise TableError("values", rule, values[:MAX_SHOWN].tolist())
 
 
-def _read_period(name: str, text: str) -> float:
+def _read_period(
+    name: str,
+    text: str,
+) -> float:
     """Reads the number behind `periodic:`."""
     try:
         period = float(text)

@@ -216,42 +216,41 @@ def _list_arrays(group: Any) -> dict[str, Any]:
     return arrays
 
 
-def _make_table(arrays: Mapping[str, Array]) -> TableFile | FactorTable:
+def _make_table(
+    arrays: Mapping[str, Array],
+) -> TableFile | FactorTable:
     """Returns the table of arrays in our layout or a registered one."""
-    if {"images", "classes"} <= arrays.keys():
-        options = _read_options(arrays)
-        images = arrays["images"]
-        return TableFile(images, arrays["classes"], options)
+    if not {"images", "classes"} <= arrays.keys():
+        for name in LAYOUTS.names():
+            read_layout = LAYOUTS.get(name).load()
+            table = read_layout(arrays)
+            if table is not None:
+                return table
 
-    for name in LAYOUTS.names():
-        read_layout = LAYOUTS.get(name).load()
-        table = read_layout(arrays)
-        if table is not None:
-            return table
-
-    if "images" in arrays:
-        table = _read_columns(arrays)
-        if table is not None:
-            return table
-    rule = (
-        "must have images, and classes or an array [n] for each factor "
-        "(docs/data.md has all layouts)"
-    )
-    members = ", ".join(sorted(arrays))
-    raise TableError("members", rule, members or "none")
+    columns, options = _read_columns(arrays)
+    if "images" not in arrays or columns is None:
+        rule = (
+            "must have images, and classes or an array [n] for each factor "
+            "(docs/data.md has all layouts)"
+        )
+        members = ", ".join(sorted(arrays))
+        raise TableError("members", rule, members or "none")
+    return TableFile(arrays["images"], columns, options)
 
 
-def _read_columns(arrays: Mapping[str, Array]) -> TableFile | None:
-    """Reads factors without classes: `values` [n, F], or arrays [n] by name."""
+def _read_columns(arrays: Mapping[str, Array]) -> tuple[Any, dict[str, Any]]:
+    """Reads classes or `values` [n, F], or arrays [n] by name, and options."""
     import pandas as pd
 
     options = _read_options(arrays)
+    if "classes" in arrays:
+        return arrays["classes"], options
+
     values = options.pop("values", None)
     if values is not None and values.ndim == 2:
         names = [f"factor_{number}" for number in range(values.shape[1])]
         options.setdefault("names", names)
-        frame = pd.DataFrame(values)
-        return TableFile(arrays["images"], frame, options)
+        return pd.DataFrame(values), options
 
     columns = {}
     for name in arrays:
@@ -260,9 +259,7 @@ def _read_columns(arrays: Mapping[str, Array]) -> TableFile | None:
         array = arrays[name]
         if array.ndim == 1:
             columns[name] = array
-    if not columns:
-        return None
-    return TableFile(arrays["images"], columns, options)
+    return columns or None, options
 
 
 @LAYOUTS.register("dSprites")
