@@ -710,13 +710,20 @@ def _list_aliases(
         train: Distinct training combinations, [n, F].
         images: Equal numbers for equal images, [n].
     """
-    aliases: Aliases = {}
     places = number_columns(train)
+    # The hash of a row is the sum of hashes of its values, modulo 2^64.
+    shape = (places.max() + 1, len(space))
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2**64, size=shape, dtype=np.uint64)
+    hashes = np.take_along_axis(codes, places, axis=0)  # [n, F]
+    totals = hashes.sum(axis=1)
+
+    aliases: Aliases = {}
     for column, factor in enumerate(space):
-        others = np.delete(places, column, axis=1)
+        others = totals - hashes[:, column]
         groups = _group_values(
             values=train[:, column],
-            context=number_rows(others),
+            context=number_values(others),
             images=images,
         )
         if groups:
