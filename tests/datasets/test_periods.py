@@ -1,6 +1,5 @@
 """Periods that are given: 8 of 10 angles of a grating, which repeats at 180."""
 
-import keras
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -129,26 +128,3 @@ def test_gaps_are_as_wide_as_their_angles():
     assert rows.tolist() == [0]
     assert edges.tolist() == [[7, 1]]
     assert fraction.tolist() == [0.75]
-
-
-@pytest.mark.parametrize(
-    "angle, is_near",
-    [
-        (108, True),
-        (0, False),
-    ],
-)
-def test_readers_do_not_step_over_absent_angles(angle, is_near):
-    image = keras.Input((8, 8, 1))
-    network = keras.Model(image, image)
-    reader = tfcomp.Reader(network, make_table().space)
-    reader.read = lambda images: np.array([[0, 7]])  # reads 126
-    points = np.array([[0, angle]], np.float32)
-
-    is_read = reader.check(
-        IMAGES[:1, ..., None],
-        points,
-        steps=1,
-    )
-
-    assert is_read[0, 1] == is_near

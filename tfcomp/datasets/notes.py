@@ -5,7 +5,6 @@ was held out, scores, how to load it, and the flags that differ from their
 defaults.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -153,7 +152,6 @@ def count_held_out(dataset: Dataset) -> dict[str, tuple[int, int]]:
     if not points.is_ood.any():
         return {}
 
-    region_names = set(re.split("[:,|&]", dataset.region.spec))
     index = dataset.space.to_index(points.factors)
     counts = {}
     for factor, column in zip(dataset.space, index.T, strict=True):
@@ -161,7 +159,7 @@ def count_held_out(dataset: Dataset) -> dict[str, tuple[int, int]]:
         trained = column[~points.is_ood]
         num_part = len(np.intersect1d(held_out, trained))
         num_unseen = len(held_out) - num_part
-        if factor.name in region_names or num_part < factor.size:
+        if num_part < factor.size:
             counts[factor.name] = (num_part, num_unseen)
     return counts
 
