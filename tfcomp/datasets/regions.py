@@ -349,23 +349,19 @@ def make_random_box(
         ValueError: If the share is none, or only one factor varies.
     """
     share, seed = _parse_share("random_box", arguments)
-    sizes = np.array(space.shape)
-    varied = np.flatnonzero(sizes > 1)
+    varied = [n for n, factor in enumerate(space) if factor.size > 1]
     if len(varied) < 2:
         raise ValueError("of this kind needs two factors")
 
-    seeds = [seed, *sizes]
+    seeds = [seed, *space.shape]
     rng = np.random.default_rng(seeds)
-    largest = len(varied)
-    count = rng.integers(2, largest + 1)
+    count = rng.integers(2, len(varied) + 1)
     sample = rng.choice(varied, count, replace=False)
     columns = np.sort(sample)
 
-    sizes = sizes[columns]
-    factor_share = share ** (1 / count)
-    widths = np.round(sizes * factor_share)
-    widths = widths.astype(int)
-    widths = np.clip(widths, 1, sizes - 1)
+    sizes = np.array(space.shape)[columns]
+    widths = np.round(sizes * share ** (1 / count))
+    widths = np.clip(widths.astype(int), 1, sizes - 1)
 
     is_periodic = [space.factors[column].periodic for column in columns]
     # Only around a period may an interval start anywhere.

@@ -18,7 +18,8 @@ checked when it is known which are factors.
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,23 +164,14 @@ def read_h5(path: str | Path) -> TableFile | FactorTable:
         return _make_table(_Members(members))
 
 
-class _Members(Mapping[str, Array]):
+class _Members(UserDict[str, Any]):
     """The arrays of an HDF5 file, each read when it is asked for."""
-
-    def __init__(self, members: dict[str, Any]) -> None:
-        self._members = members
-
-    def __len__(self) -> int:
-        return len(self._members)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
 
     def __getitem__(self, name: str) -> Array:
         """Reads numbers or texts."""
         import h5py
 
-        member = self._members[name]
+        member = self.data[name]
         if h5py.check_string_dtype(member.dtype):
             return np.asarray(member.asstr()[()], object)
         if member.dtype.kind not in "buif":
