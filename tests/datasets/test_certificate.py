@@ -198,51 +198,32 @@ def test_order_of_training_images():
     assert orders["1"] < 0.6
 
 
-def measure(flags: str) -> dict[str, float]:
-    dataset = make_data(f"--grid_size=12 --sigma=0.3 {flags}")
-    return measure_coverage(dataset)
-
-
 @pytest.mark.parametrize(
-    "region, combinations, values",
+    "flags, combinations, values",
     [
-        ("square:4-7", 128 / 144, 1),
-        ("corner:6", 108 / 144, 1),
-        ("gap:x:3-5", 108 / 144, 21 / 24),
-        ("none", 1, 1),
+        ("--region=square:4-7", 128 / 144, 1),
+        ("--region=gap:x:3-5", 108 / 144, 21 / 24),
+        ("--region=none", 1, 1),
+        # Held-out combinations count if they are trained,
+        ("--region=square:4-7 --train_all", 1, 1),
+        ("--region=square:4-7 --train_all --num_train=90", 90 / 144, 1),
+        # and all of the grid, however few of them are scored.
+        ("--region=square:4-7 --eval_points=20", 128 / 144, 1),
     ],
 )
 def test_narrow_bumps_light_one_pixel_each(
-    region,
+    flags,
     combinations,
     values,
 ):
-    coverage = measure(f"--region={region}")
+    """A bump of this width changes its neighbors by less than 4 in 1000."""
+    dataset = make_data(f"--grid_size=12 --sigma=0.3 {flags}")
+
+    coverage = measure_coverage(dataset)
+
     assert coverage["combinations"] == approx(combinations)
     assert coverage["values"] == approx(values)
-    # A bump of this width changes its neighbors by less than 4 in 1000.
     assert coverage["pixels"] == approx(combinations)
-
-
-@pytest.mark.parametrize(
-    "num_train, expected",
-    [
-        (0, 1),
-        (90, 90 / 144),
-    ],
-)
-def test_combinations_of_the_region_count_if_trained(
-    num_train,
-    expected,
-):
-    flags = f"--region=square:4-7 --train_all --num_train={num_train}"
-    assert measure(flags)["combinations"] == approx(expected)
-
-
-def test_combinations_are_those_of_the_whole_grid():
-    """However few of them are scored, half of them OOD on purpose."""
-    flags = "--region=square:4-7 --eval_points=20"
-    assert measure(flags)["combinations"] == approx(128 / 144)
 
 
 def test_columns_of_a_design_are_counted():

@@ -377,18 +377,12 @@ def test_scaling_is_a_mean_of_what_a_pixel_covers():
     color = [0.25, 0.5, 1]
     halves = np.zeros((8, 16, 3))
     halves[:, 8:] = color
-    even = np.full((5, 7), 40_000, np.uint16)
 
     small = table_columns.scale_image(halves, 4)
-    wide = table_columns.scale_image(even, 16)
 
-    left = small[:, 0]
-    right = small[:, 3]
     assert small.shape == (4, 4, 3)
-    assert_array_equal(left, 0)
-    np.testing.assert_allclose(right, [color] * 4)
-    assert wide.shape == (16, 16)
-    assert_array_equal(wide, 40_000)
+    assert_array_equal(small[:, 0], 0)
+    np.testing.assert_allclose(small[:, 3], [color] * 4)
 
 
 def test_other_shapes_are_refused_before_they_are_scaled(tmp_path):
