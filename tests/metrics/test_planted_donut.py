@@ -95,7 +95,7 @@ def fill(images: ArrayLike) -> Array:
 
 def count_doubles(images: Array) -> float:
     """The share of images with several peaks."""
-    counts = count_own_peaks(images, "bright")
+    counts = count_own_peaks(images[..., None], "bright")
     return np.mean(counts > 1)
 
 
