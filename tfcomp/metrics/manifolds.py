@@ -110,7 +110,10 @@ def compute_components(
     largest = np.abs(features).argmax(axis=0)
     columns = np.arange(features.shape[1])
     features = features * np.sign(features[largest, columns])
-    return Components(features=features, explained=explained)
+    return Components(
+        features=features,
+        explained=explained,
+    )
 
 
 def has_umap() -> bool:

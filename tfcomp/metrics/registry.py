@@ -75,7 +75,10 @@ WITH_TENSORFLOW = {
     "run_analysis",
 }
 # As in the table at the end of a training.
-SUBSET_WORDS = {"id": "trained", "ood": "held out"}
+SUBSET_WORDS = {
+    "id": "trained",
+    "ood": "held out",
+}
 # Metrics of these modules are shown first.
 FIRST = ["scores", "geometry", "probes"]
 # Points of ID and of OOD, and units, of the trial before training.
@@ -293,7 +296,10 @@ def is_measured(path: Path) -> bool:
     return entry.get("version") == compute_code_version()
 
 
-def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
+def write_run_metrics(
+    path: Path,
+    metrics: Mapping[str, Any],
+) -> None:
     """Writes metrics into a run folder, with the version of the code.
 
     Args:
@@ -541,15 +547,28 @@ def try_metrics(dataset: Dataset) -> None:
         rng = np.random.default_rng(0)
         units = rng.normal(size=(len(rows), TRIAL_UNITS))
         activations = units.astype(np.float32)
-        stage_view = StageView("stage_0", activations, points, is_ood)
+        stage_view = StageView(
+            "stage_0",
+            activations,
+            points,
+            is_ood,
+        )
         _compute(metric, stage_view)
     for metric in list_registered("image"):
         truth = dataset.render_array(points)
-        image_view = ImageView(truth, truth, points, is_ood)
+        image_view = ImageView(
+            truth,
+            truth,
+            points,
+            is_ood,
+        )
         _compute(metric, image_view)
 
 
-def _compute(metric: Metric, view: StageView | ImageView) -> Array | None:
+def _compute(
+    metric: Metric,
+    view: StageView | ImageView,
+) -> Array | None:
     """Calls a metric of a user.
 
     Args:

@@ -63,7 +63,10 @@ _CONNECTED = np.zeros((3, 3, 3), bool)
 _CONNECTED[1] = True
 
 
-def compute_mse_per_image(images: Array, truth: Array) -> Array:
+def compute_mse_per_image(
+    images: Array,
+    truth: Array,
+) -> Array:
     """Computes the squared error of each image, `[n]`.
 
     Args:
@@ -95,16 +98,20 @@ def compute_mse(
     Args:
         dataset: Knows if a combination has several images.
         factors: The points, [n, F].
-        images: Outputs, [n, H, W, C].
+        images: Outputs, [n, H, W, C], or one for all points, [H, W, C].
         truth: True images, [n, H, W, C].
     """
+    outputs = np.broadcast_to(images, truth.shape)
     if dataset.compare is not None:
-        error, _ = dataset.compare(factors, images)
+        error, _ = dataset.compare(factors, outputs)
         return error
-    return compute_mse_per_image(images, truth)
+    return compute_mse_per_image(outputs, truth)
 
 
-def compute_peaks(images: Array, polarity: str) -> Array:
+def compute_peaks(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Finds the first extreme pixel of each image.
 
     Args:
@@ -124,7 +131,10 @@ def compute_peaks(images: Array, polarity: str) -> Array:
     return np.where(is_finite, peaks, np.nan)
 
 
-def count_peaks(images: Array, polarity: str) -> Array:
+def count_peaks(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
     Extrema have eight neighbors; a plateau of equal pixels counts once.
@@ -275,7 +285,11 @@ def score_images(
     return scores
 
 
-def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
+def _measure_offsets(
+    images: Array,
+    positions: Array,
+    polarity: str,
+) -> Array:
     """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
     peaks = compute_peaks(images, polarity)
     # The truth may have one coordinate alone, as a stripe has.
@@ -287,7 +301,10 @@ def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
     return np.where(is_absent, 0.0, offsets)
 
 
-def average_scores(each: Mapping[str, Array], offset: float) -> Scores:
+def average_scores(
+    each: Mapping[str, Array],
+    offset: float,
+) -> Scores:
     """Averages scores over images (`score_images`).
 
     Args:
@@ -323,7 +340,10 @@ def average_scores(each: Mapping[str, Array], offset: float) -> Scores:
     return scores | means
 
 
-def _find_peaks(bright: Array, threshold: Array) -> Array:
+def _find_peaks(
+    bright: Array,
+    threshold: Array,
+) -> Array:
     """Finds the first pixels of maxima above thresholds.
 
     Args:
@@ -356,7 +376,10 @@ def _find_peaks(bright: Array, threshold: Array) -> Array:
     return pixels[first]
 
 
-def _to_bright(images: Array, polarity: str) -> Array:
+def _to_bright(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Copies images as bumps of 1 on a background of 0, `[n, H, W]`."""
     maps = np.asarray(images, float).mean(axis=-1)
     contrast = maps - BACKGROUNDS[polarity]
@@ -452,7 +475,12 @@ def _score_subsets(
     starts: Iterable[int] = range(0, num_points, BLOCK)
     if images is None:  # which may take long
         num_blocks = -(-num_points // BLOCK)
-        starts = show_progress(starts, "scores", "block", num_blocks)
+        starts = show_progress(
+            starts,
+            "scores",
+            "block",
+            num_blocks,
+        )
 
     blocks = []
     sums = {}  # of true images, less the reference
@@ -471,7 +499,13 @@ def _score_subsets(
             targets = truth[rows]
 
         is_ood = scored.is_ood[rows]
-        block = score_points(dataset, outputs, targets, points, is_ood)
+        block = score_points(
+            dataset,
+            outputs,
+            targets,
+            points,
+            is_ood,
+        )
         blocks.append(block)
         for name, mask in subsets.items():
             is_in = mask[rows]
@@ -536,7 +570,10 @@ def score_points(
     return scores | compute_image_metrics(view)
 
 
-def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
+def compute_error_ratio(
+    dataset: Dataset,
+    evaluation: Evaluation,
+) -> Array:
     """Divides MSE by the MSE of `Dataset.reference`, at grid points, [n].
 
     Args:
@@ -545,34 +582,36 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
     """
     points = dataset.splits.grid
     truth = evaluation.truth
-    images = evaluation.images
-    reference = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse(
         dataset,
         points,
-        images,
+        evaluation.images,
         truth,
     )
     blank = compute_mse(
         dataset,
         points,
-        reference,
+        dataset.reference,
         truth,
     )
     return divide(error, blank)
 
 
-def divide(values: Array, by: Array) -> Array:
+def divide(
+    values: Array,
+    by: Array,
+) -> Array:
     """Divides values; 0 / 0 is 0, and another value over 0 is infinite.
 
     Args:
         values: The numbers above the line.
         by: The numbers below it, of the same shape.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        is_zero = values == 0
-        ratio = values / by
-        return np.where(is_zero, 0.0, ratio)
+    with np.errstate(
+        invalid="ignore",
+        divide="ignore",
+    ):
+        return np.where(values == 0, 0.0, values / by)
 
 
 @computes(
@@ -623,7 +662,10 @@ def measure_peaks(analysis: RunAnalysis) -> dict[str, Any]:
     return numbers
 
 
-def _share(is_counted: Array, counts: Array) -> float | None:
+def _share(
+    is_counted: Array,
+    counts: Array,
+) -> float | None:
     """Computes the share of images that count; None if a count is NaN."""
     if np.isnan(counts).any():
         return None
