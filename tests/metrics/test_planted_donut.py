@@ -130,7 +130,6 @@ def share(outputs: Array) -> dict:
     "plant, low, high",
     [
         (plant_means, 0.2, 0.3),
-        (plant_random_weights, 0.2, 0.3),
         # Not of all that share a factor: no control of this number.
         (plant_nearest_of_each, -0.2, 0.0),
         (plant_noise, -0.8, -0.3),

@@ -64,12 +64,7 @@ def compute_cosine_gram(outputs: Array) -> Array:
     unit = flat.astype(np.float32)  # for a product that is twice as fast
     product = unit @ unit.T
     gram = product.astype(np.float64)
-    return np.clip(
-        gram,
-        -1,
-        1,
-        out=gram,
-    )
+    return np.clip(gram, -1, 1, out=gram)
 
 
 @single_threaded

@@ -122,11 +122,16 @@ def compute_tuning(
         shape: Numbers of values of the factors.
     """
     flat = np.reshape(activations, (len(activations), -1))
-    blocks = []
+    variances = []
+    effects_by_block = []
+    local_by_block = []
     for block in iterate_units(flat, _BLOCK_UNITS):
-        variance, effects = _decompose(block, tuple(shape))
-        blocks.append((variance, effects, _find_local(block, tuple(shape))))
-    variance, effects, is_local = map(np.concatenate, zip(*blocks, strict=True))
+        block_variance, block_effects = _decompose(block, tuple(shape))
+        variances.append(block_variance)
+        effects_by_block.append(block_effects)
+        local_by_block.append(_find_local(block, tuple(shape)))
+    variance = np.concatenate(variances)
+    effects = np.concatenate(effects_by_block)
 
     is_finite = np.isfinite(variance)
     largest = variance[is_finite].max(initial=0.0)
@@ -139,7 +144,7 @@ def compute_tuning(
         factor_shares=shares[:, :-2],
         pair_share=shares[:, -2],
         product_share=shares[:, -1],
-        is_local=is_local,
+        is_local=np.concatenate(local_by_block),
         is_dead=is_dead,
     )
 
