@@ -1,7 +1,6 @@
 """Derivatives and interactions of the stages of planted models."""
 
 import copy
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -22,38 +21,33 @@ from tfcomp.report.stage_section import make_interactions, make_layers
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
-STEPS = {
-    "rounded": lambda f: 2 * tf.round(f),
-    "stopped": lambda f: 2 * tf.stop_gradient(f),
-}
+
+def step(f: tf.Tensor) -> tf.Tensor:
+    return 2 * tf.round(f)
 
 
-@pytest.fixture(scope="module", params=STEPS)
-def stepped(request, make_small) -> tuple[RunAnalysis, Callable]:
-    """A study with a stage that has no derivatives, and that stage."""
-    step = STEPS[request.param]
-    study = make_small(
+@pytest.fixture(scope="module")
+def stepped(make_small) -> RunAnalysis:
+    """A study with a stage that has no derivatives."""
+    return make_small(
         "truth",
         code=tf.sin,
         stage_1=step,
         stage_2=lambda f: 0 * f,  # dead
     )
-    return study, step
 
 
 def test_steps_are_differenced_and_marked(stepped, capsys):
     """Exact derivatives are 0, which would be the worst factorization."""
-    study, _ = stepped
+    metrics = stepped.metrics
 
-    metrics = study.metrics
-
-    x, _ = study.splits.grid.T
-    marked = set(study.nondifferentiable)
+    x, _ = stepped.splits.grid.T
+    marked = set(stepped.nondifferentiable)
     assert_allclose(metrics["stage_1"], [4 * np.eye(2)] * 64)
     # The others are exact.
     of_x = metrics["code"][:, 0, 0]
     assert_allclose(of_x, np.cos(x) ** 2, atol=1e-5)
-    assert study.layers.summary["stage_1"]["factorization"] == 1
+    assert stepped.layers.summary["stage_1"]["factorization"] == 1
     assert "stage_1" in marked
     assert not {"code", "stage_2"} & marked
     assert "stage_1" in capsys.readouterr().err
@@ -67,9 +61,8 @@ def test_steps_are_differenced_and_marked(stepped, capsys):
     ],
 )
 def test_a_choice_of_derivatives_overrules_the_marks(stepped, steps, slope):
-    study, step = stepped
-    points = tf.constant(study.splits.grid[:3])
-    compute = jacobians.choose_jacobian(study.model, study.dataset, steps)
+    points = tf.constant(stepped.splits.grid[:3])
+    compute = jacobians.choose_jacobian(stepped.model, stepped.dataset, steps)
 
     by_stage = compute(lambda f: {"stage_1": step(f)}, points)
 

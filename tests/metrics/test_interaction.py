@@ -44,15 +44,6 @@ def sphere(f: tf.Tensor) -> tf.Tensor:
     return RADIUS * stack(x, y, tf.cos(u))
 
 
-def bent(f: tf.Tensor) -> tf.Tensor:
-    """The sphere in skew coordinates, turned into 40 units."""
-    u, v = tf.unstack(f, axis=1)
-    right = u + 0.2 * v**2
-    up = v + 0.3 * u
-    axes, _ = np.linalg.qr(make_noise(40, 3))
-    return sphere(stack(right, up)) @ np.float32(axes.T)
-
-
 def saddle(f: tf.Tensor) -> tf.Tensor:
     x, y = tf.unstack(f, axis=1)
     return stack(x, y, x * y)
@@ -71,7 +62,6 @@ SADDLE = -1 / (1 + SQUARES) ** 2
     "surface, curvature",
     [
         (sphere, RADIUS**-2),
-        (bent, RADIUS**-2),
         (saddle, SADDLE),
         (cylinder, 0),
     ],
@@ -163,15 +153,6 @@ def additive(f: tf.Tensor) -> tf.Tensor:
     return of_x + of_z
 
 
-def kinked(f: tf.Tensor) -> tf.Tensor:
-    """All of its interactions are in the kinks."""
-    first = np.float32(make_noise(3, 20, seed=1))
-    second = np.float32(make_noise(3, 20, seed=2))
-    sines = tf.sin(f) @ first
-    cosines = tf.cos(f) @ second
-    return tf.nn.relu(sines + cosines)
-
-
 # One mixed 1 in each of two units, and their slopes.
 SLOPES = np.sum(THREE**2 @ [2, 1, 1])
 
@@ -184,7 +165,6 @@ def multiply(f: tf.Tensor) -> tf.Tensor:
     "stage_fn, expected",
     [
         (additive, 0),
-        (kinked, 0),
         (multiply, 14 / (14 + SLOPES)),
     ],
 )

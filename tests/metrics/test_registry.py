@@ -80,7 +80,7 @@ def test_a_metric_of_ones_own():
 
     metric = find_metric("layers/stage_0/sparsity")
     assert metric.about == "Share of units that are zero."
-    assert (metric.of, metric.is_user) == ("stage", True)
+    assert metric.of == "stage"
     assert metric.chart.axis == "Sparsity (%)"
     assert metric in registry.list_charts("layers")[metric.chart]
 

@@ -77,7 +77,7 @@ def test_streamed_scores_are_those_of_all_points(table, monkeypatch):
     scored = study.splits.scored
     images = study.model.predict(scored.factors, verbose=0)
     truth = dataset.render_array(scored.factors)
-    for name, rows in scored.subsets.items():
+    for name, rows in dataset.subsets.items():
         each = scores.score_images(
             images[rows],
             truth[rows],

@@ -38,11 +38,17 @@ def single_threaded(
     function: Callable[Given, Result],
 ) -> Callable[Given, Result]:
     """Limits the linear algebra library to one thread during the calls."""
-    limit = threadpool_limits.wrap(limits=1, user_api="blas")
+    limit = threadpool_limits.wrap(
+        limits=1,
+        user_api="blas",
+    )
     return limit(function)
 
 
-def compute_rows(flat: Array, is_ood: Array) -> Array:
+def compute_rows(
+    flat: Array,
+    is_ood: Array,
+) -> Array:
     """Normalizes a stage by its ID points alone.
 
     Args:
@@ -59,8 +65,14 @@ def compute_rows(flat: Array, is_ood: Array) -> Array:
     return compute_gram(flat, is_ood)
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def normalize_rows(flat: Array, is_ood: Array) -> Array:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def normalize_rows(
+    flat: Array,
+    is_ood: Array,
+) -> Array:
     """Normalizes activations.
 
     Args:
@@ -70,18 +82,22 @@ def normalize_rows(flat: Array, is_ood: Array) -> Array:
     Returns:
         Units, [n, units], float64.
     """
-    features = _center(flat, is_ood)
-    features = features.astype(np.float64)
-    squares = features[~is_ood] ** 2
-    squared_lengths = squares.sum(axis=1)
+    features = _center(flat, is_ood).astype(np.float64)
+    squared_lengths = np.sum(features[~is_ood] ** 2, axis=1)
     scale = np.sqrt(squared_lengths.mean())
     if scale > 0:
         features = features / scale
     return features
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def compute_gram(flat: Array, is_ood: Array) -> Array:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def compute_gram(
+    flat: Array,
+    is_ood: Array,
+) -> Array:
     """Computes inner products of normalized rows.
 
     Args:
@@ -103,7 +119,10 @@ def compute_gram(flat: Array, is_ood: Array) -> Array:
     return gram
 
 
-def _multiply_rows(flat: Array, is_ood: Array) -> Array:
+def _multiply_rows(
+    flat: Array,
+    is_ood: Array,
+) -> Array:
     """Computes inner products [n, n] of centered rows [n, units], float64."""
     num_points = len(is_ood)
     gram = np.zeros((num_points, num_points))
@@ -119,7 +138,10 @@ def _multiply_rows(flat: Array, is_ood: Array) -> Array:
 _multiply_serially = single_threaded(_multiply_rows)
 
 
-def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
+def iterate_units(
+    flat: Array,
+    count: int = BLOCK_UNITS,
+) -> Iterator[Array]:
     """Yields parts of a stage, so that copies are small.
 
     Args:
@@ -128,11 +150,13 @@ def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
     """
     num_units = max(flat.shape[1], 1)
     for start in range(0, num_units, count):
-        end = start + count
-        yield flat[:, start:end]
+        yield flat[:, start : start + count]
 
 
-def _center(block: Array, is_ood: Array) -> Array:
+def _center(
+    block: Array,
+    is_ood: Array,
+) -> Array:
     """Takes the mean over ID points off activations [n, units]."""
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
@@ -153,12 +177,14 @@ def compute_effective_rank(weights: Array) -> Array:
     divisor = np.where(is_zero, 1.0, total)
     shares = weights / divisor[..., np.newaxis]
     entropy = entr(shares).sum(axis=-1)
-    rank = np.exp(entropy)
-    return np.where(is_zero, 0.0, rank)
+    return np.where(is_zero, 0.0, np.exp(entropy))
 
 
 @single_threaded
-def compute_participation(rows: Array, points: Array) -> float | None:
+def compute_participation(
+    rows: Array,
+    points: Array,
+) -> float | None:
     """Computes the participation ratio of a stage over some points.
 
     Args:
@@ -168,9 +194,7 @@ def compute_participation(rows: Array, points: Array) -> float | None:
     Returns:
         The ratio; None if the points are equal or not finite.
     """
-    if points.sum() < 2:
-        return None
-    if not np.isfinite(rows).all():
+    if points.sum() < 2 or not np.isfinite(rows).all():
         return None
 
     is_gram = rows.shape[1] >= len(rows)
@@ -178,11 +202,9 @@ def compute_participation(rows: Array, points: Array) -> float | None:
         part = rows[np.ix_(points, points)]
     else:
         part = rows[points]
-    mean = part.mean(axis=0)
-    product = part - mean
+    product = part - part.mean(axis=0)
     if is_gram:
-        row_means = product.mean(axis=1, keepdims=True)
-        product = product - row_means
+        product = product - product.mean(axis=1, keepdims=True)
     elif product.shape[0] < product.shape[1]:
         product = product @ product.T
     else:
@@ -192,5 +214,4 @@ def compute_participation(rows: Array, points: Array) -> float | None:
     trace = np.trace(product)
     if trace <= SPREAD_FLOOR * len(part):
         return None
-    squares = np.sum(product**2)
-    return float(trace**2 / squares)
+    return float(trace**2 / np.sum(product**2))

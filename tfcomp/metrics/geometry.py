@@ -80,8 +80,7 @@ def is_dead(g: Array) -> Array:
         axis2=2,
     )  # [n, F]
     is_short = squared_lengths <= FLOOR**2
-    is_any_short = is_short.any(axis=1)
-    return np.asarray(is_any_short)
+    return np.asarray(is_short.any(axis=1))
 
 
 def find_floored(g: Array) -> Array:
@@ -117,23 +116,22 @@ def compute_log_volume(g: Array) -> Array:
     """
     g = set_nan(g)
     if not g.shape[1]:
-        num_points = len(g)
-        return np.full(num_points, np.nan)
+        return np.full(len(g), np.nan)
 
     # By eigenvalues, since a determinant would underflow. LAPACK may refuse
     # NaN: it is given zeros instead.
-    finite = np.nan_to_num(g)
-    eigenvalues = np.linalg.eigvalsh(finite)  # [n, F]
+    eigenvalues = np.linalg.eigvalsh(np.nan_to_num(g))  # [n, F]
     eigenvalues = np.maximum(eigenvalues, FLOOR**2)
     singular_values = np.sqrt(eigenvalues)
-    logs = np.log(singular_values)
-    log_volume = logs.sum(axis=1)
-    first = g[:, 0, 0]
-    is_missing = np.isnan(first)
+    log_volume = np.log(singular_values).sum(axis=1)
+    is_missing = np.isnan(g[:, 0, 0])
     return np.where(is_missing, np.nan, log_volume)
 
 
-@np.errstate(invalid="ignore", over="ignore")
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
 def divide_by_contrast(
     log_volume: Array,
     activations: Array,
@@ -163,8 +161,7 @@ def divide_by_contrast(
         squares += np.sum(distance**2, axis=1, dtype=np.float64)
     contrast = np.sqrt(squares / activations.shape[1])
     contrast = np.maximum(contrast, FLOOR)
-    log_contrast = np.log(contrast)
-    return log_volume - num_factors * log_contrast
+    return log_volume - num_factors * np.log(contrast)
 
 
 def compute_factorization(g: Array) -> Array:
@@ -189,10 +186,11 @@ def compute_cosine_factorization(g: Array) -> Array:
         The score of each point, [n], in [0, 1].
     """
 
-    def multiply_lengths(xx: Array, yy: Array) -> Array:
-        length_x = np.sqrt(xx)
-        length_y = np.sqrt(yy)
-        return length_x * length_y
+    def multiply_lengths(
+        xx: Array,
+        yy: Array,
+    ) -> Array:
+        return np.sqrt(xx) * np.sqrt(yy)
 
     return _average_pairs(g, multiply_lengths, worst=0.0)
 
@@ -245,8 +243,7 @@ def compute_ratio_factorization(g: Array) -> float:
         if total <= FLOOR**2:
             scores.append(0.5)
         else:
-            product = np.mean(np.abs(xy))
-            scores.append(1 - product / total)
+            scores.append(1 - np.mean(np.abs(xy)) / total)
 
     if not scores:
         return float("nan")
@@ -323,7 +320,10 @@ def compute_gradient_metrics(
     dead_fraction="share of dead points: share of the points at which some "
     "factor moves nothing, or at most 1e-6 per unit",
 )
-def summarize_geometry(g: Array, is_ood: Array) -> Scores:
+def summarize_geometry(
+    g: Array,
+    is_ood: Array,
+) -> Scores:
     """Averages the scores of a stage over grid points (section 3.4).
 
     Args:
@@ -333,16 +333,14 @@ def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     Returns:
         Numbers by name; None where one is not finite.
     """
-    factorization = compute_factorization(g)
-    cosine_form = compute_cosine_factorization(g)
     log_volume = compute_log_volume(g)
     dead_fraction = None
     if g.shape[1]:
         dead_fraction = mean_or_none(is_dead(g))
 
     return {
-        "factorization": mean_or_none(factorization),
-        "cosine_factorization": mean_or_none(cosine_form),
+        "factorization": mean_or_none(compute_factorization(g)),
+        "cosine_factorization": mean_or_none(compute_cosine_factorization(g)),
         "log_volume_id": mean_or_none(log_volume[~is_ood]),
         "log_volume_ood": mean_or_none(log_volume[is_ood]),
         "dead_fraction": dead_fraction,
@@ -359,21 +357,16 @@ def set_nan(g: Array) -> Array:
         The tensors as float64, [n, F, F], finite or all NaN.
     """
     g = np.asarray(g, np.float64)
-    is_finite = np.isfinite(g)
-    is_finite = is_finite.all(axis=(1, 2), keepdims=True)
+    is_finite = np.isfinite(g).all(axis=(1, 2), keepdims=True)
     return np.where(is_finite, g, np.nan)
 
 
 def _list_pairs(g: Array) -> list[tuple[Array, Array, Array]]:
     """Lists g_xx, g_yy and g_xy, each [n], of every pair of factors."""
     g = set_nan(g)
-    factors = range(g.shape[1])
     pairs = []
-    for i, j in itertools.combinations(factors, 2):
-        xx = g[:, i, i]
-        yy = g[:, j, j]
-        xy = g[:, i, j]
-        pairs.append((xx, yy, xy))
+    for i, j in itertools.combinations(range(g.shape[1]), 2):
+        pairs.append((g[:, i, i], g[:, j, j], g[:, i, j]))
     return pairs
 
 
@@ -394,19 +387,14 @@ def _average_pairs(
     """
     scores = []
     for xx, yy, xy in _list_pairs(g):
-        divisor = combine(xx, yy)
-        divisor = np.maximum(divisor, _TINY)
-        overlap = np.abs(xy) / divisor
-        scores.append(1 - overlap)
+        divisor = np.maximum(combine(xx, yy), _TINY)
+        scores.append(1 - np.abs(xy) / divisor)
     if not scores:
-        num_points = len(g)
-        return np.full(num_points, np.nan)
+        return np.full(len(g), np.nan)
 
     # Rounding may leave the range by an ulp, as by a |cosine| of 1 + 2e-16.
-    mean = np.mean(scores, axis=0)
-    mean = np.clip(mean, worst, 1.0)
-    is_worst = is_dead(g)
-    return np.where(is_worst, worst, mean)
+    mean = np.mean(scores, axis=0).clip(worst, 1.0)
+    return np.where(is_dead(g), worst, mean)
 
 
 @computes(
@@ -440,9 +428,8 @@ def measure_volume_spread(analysis: RunAnalysis) -> Rows:
         row = _spread("log_volume", volume, analysis)
         row["log_volume_difference"] = None
         if is_id.any() and is_ood.any():
-            mean_ood = volume[is_ood].mean()
-            mean_id = volume[is_id].mean()
-            row["log_volume_difference"] = mean_ood - mean_id
+            difference = volume[is_ood].mean() - volume[is_id].mean()
+            row["log_volume_difference"] = difference
 
         g = analysis.metrics[stage]
         for subset, points in analysis.subsets.items():  # `id` and `ood`
@@ -475,7 +462,11 @@ def measure_volume_per_contrast(analysis: RunAnalysis) -> Rows:
     return rows
 
 
-def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
+def _spread(
+    name: str,
+    volume: Array,
+    analysis: RunAnalysis,
+) -> Scores:
     """Measures how much log-volumes [n] vary, and how far from the ID median.
 
     Args:
@@ -487,8 +478,7 @@ def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
         The standard deviation over all points, and the median distance from
         the ID median by subset.
     """
-    is_id = analysis.splits.is_id
-    id_median = np.median(volume[is_id])
+    id_median = np.median(volume[analysis.splits.is_id])
     distance = np.abs(volume - id_median)
     numbers: Scores = {f"{name}_sd": volume.std()}
     for subset, points in analysis.subsets.items():
@@ -535,11 +525,10 @@ def measure_orthogonality(analysis: RunAnalysis) -> Rows:
     scale_rows = ranges[:, None]  # [F, 1]
     rows: Rows = {}
     for stage, g in analysis.metrics.items():
-        factorization = compute_factorization(g)
         scaled = compute_factorization(g * scale_rows * ranges)
         num_units = analysis.stage_sizes[stage]
         rows[stage] = {
-            "factorization": mean_or_none(factorization),
+            "factorization": mean_or_none(compute_factorization(g)),
             "ratio_factorization": compute_ratio_factorization(g),
             "scaled_factorization": mean_or_none(scaled),
             "worst_pair_factorization": compute_worst_pair(g),
@@ -560,8 +549,7 @@ def measure_published_factorization(analysis: RunAnalysis) -> Rows:
     It takes differences in place of derivatives, and a ratio of means.
     """
     rows: Rows = {}
-    ordered = analysis.dataset.space.ordered
-    if len(ordered) < 2:
+    if len(analysis.dataset.space.ordered) < 2:
         return rows
     for stage, g in analysis.gradient_metrics.items():  # of a complete grid
         ratio = compute_ratio_factorization(g)

@@ -83,7 +83,10 @@ class Interpolation:
     truth_r2: Array
 
 
-def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
+def find_edges(
+    is_ood: Array,
+    cycle: int = 0,
+) -> tuple[Array, Array, Array]:
     """Finds the ID points before and after held-out points of a curve.
 
     Args:
@@ -98,24 +101,18 @@ def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
     rows = np.flatnonzero(is_ood)
     if cycle:
         turns = [-cycle, 0, cycle]
-        repeated = np.add.outer(turns, id_rows)
-        id_rows = repeated.ravel()
+        id_rows = np.add.outer(turns, id_rows).ravel()
 
     following = np.searchsorted(id_rows, rows)
-    has_before = following > 0
-    has_after = following < len(id_rows)
-    is_inside = has_before & has_after
+    is_inside = (following > 0) & (following < len(id_rows))
     rows = rows[is_inside]
     following = following[is_inside]
 
     before = id_rows[following - 1]
     after = id_rows[following]
-    width = after - before
-    fraction = (rows - before) / width
+    fraction = (rows - before) / (after - before)
     edges = np.stack([before, after], axis=1)  # [m, 2]
-    num_points = len(is_ood)
-    edges = edges % (cycle or num_points)
-    return rows, edges, fraction
+    return rows, edges % (cycle or len(is_ood)), fraction
 
 
 def compute_interpolation(
@@ -164,7 +161,11 @@ def compute_interpolation(
     )
 
 
-def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
+def interpolate_edges(
+    truth: Array,
+    is_ood: Array,
+    cycle: int = 0,
+) -> Array:
     """Interpolates images between two known ones.
 
     Args:
@@ -179,10 +180,8 @@ def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
     images = np.array(truth, np.float64)
     before = images[edges[:, 0]]
     after = images[edges[:, 1]]
-    rest = [1] * (images.ndim - 1)
-    weight = fraction.reshape(-1, *rest)
-    first = (1 - weight) * before
-    images[rows] = first + weight * after
+    weight = fraction.reshape(-1, *[1] * (images.ndim - 1))
+    images[rows] = (1 - weight) * before + weight * after
     return images
 
 
@@ -192,7 +191,10 @@ def _flatten(images: Array) -> Array:
     return flat.astype(np.float64)
 
 
-def _fit_weights(ends: Array, target: Array) -> Array:
+def _fit_weights(
+    ends: Array,
+    target: Array,
+) -> Array:
     """Fits an image [pixels] by weights [2] of two others, [2, pixels]."""
     solution = np.linalg.lstsq(ends.T, target, rcond=None)
     return solution[0]
@@ -202,25 +204,23 @@ def summarize_interpolation(scores: Interpolation) -> Scores:
     """Averages over held-out points, with the least R^2."""
     fraction = scores.fraction
     linear = np.stack([1 - fraction, fraction], axis=1)
-    deviations = linear - 0.5
-    variation = np.sum(deviations**2) or np.nan
-    errors = scores.weights - linear
-    error = np.sum(errors**2)
-    weight_r2 = 1 - error / variation
-    least = scores.r2.min(initial=np.inf)
+    variation = np.sum((linear - 0.5) ** 2) or np.nan
+    error = np.sum((scores.weights - linear) ** 2)
     return {
         "interpolation_r2": mean_or_none(scores.r2),
-        "interpolation_r2_min": finite_or_none(least),
+        "interpolation_r2_min": finite_or_none(scores.r2.min(initial=np.inf)),
         "linear_r2": mean_or_none(scores.linear_r2),
-        "weight_r2": finite_or_none(weight_r2),
+        "weight_r2": finite_or_none(1 - error / variation),
         "truth_r2": mean_or_none(scores.truth_r2),
     }
 
 
-def _compute_r2(target: Array, prediction: Array) -> float:
+def _compute_r2(
+    target: Array,
+    prediction: Array,
+) -> float:
     total = np.sum(target**2) or np.nan
-    residual = target - prediction
-    error = np.sum(residual**2)
+    error = np.sum((target - prediction) ** 2)
     return float(1 - error / total)
 
 
@@ -233,8 +233,7 @@ def measure_interpolation(analysis: RunAnalysis) -> Scores:
 
     summaries = []
     for curve in analysis.gaps:
-        scores = analysis.score_gap(curve)
-        summaries.append(summarize_interpolation(scores))
+        summaries.append(summarize_interpolation(analysis.score_gap(curve)))
     numbers: Scores = {}
     for key in summaries[0]:
         name = key.removeprefix("interpolation_")
@@ -290,15 +289,12 @@ def make_kernel(
         The kernel, [n, m].
     """
     num_factors = rows.shape[1]
-    shape = (len(rows), len(columns))
-    total = np.zeros(shape)
+    total = np.zeros((len(rows), len(columns)))
     # Factor by factor: an array of all would take gigabytes.
     factor_scales = np.broadcast_to(scales, num_factors)
     for column, scale in enumerate(factor_scales):
-        row_values = rows[:, None, column]
-        column_values = columns[None, :, column]
-        steps = (row_values - column_values) / scale
-        squares = steps**2
+        offsets = np.subtract.outer(rows[:, column], columns[:, column])
+        squares = (offsets / scale) ** 2
         if kernel == "additive":
             total += np.exp(-squares / 2)
         else:
@@ -309,8 +305,7 @@ def make_kernel(
     if kernel == "product":
         return np.exp(-total / 2)
     distance = np.sqrt(3 * total)
-    decay = np.exp(-distance)
-    return (1 + distance) * decay
+    return (1 + distance) * np.exp(-distance)
 
 
 @single_threaded
@@ -341,10 +336,9 @@ def fit_kernels(
     for name, values in outputs.items():
         flat = _flatten(values)
         held_out[name] = flat[is_ood]
-        target = flat[rows]
-        is_finite = np.isfinite(target).all()
+        is_finite = np.isfinite(flat[rows]).all()
         if len(rows) >= MIN_POINTS and is_finite:
-            targets[name] = target
+            targets[name] = flat[rows]
 
     fits = {}
     for name in outputs:
@@ -401,37 +395,22 @@ def _fit_kernel(
     squared_error = np.sum(residual**2)
 
     mean = target.mean(axis=0)
-    r2_id = _compute_fit_r2(
-        choice.error,
-        deviations=target - mean,
-        values=target,
-    )
-    r2_ood = _compute_fit_r2(
-        squared_error,
-        deviations=held_out - mean,
-        values=held_out,
-    )
     return KernelFit(
         scales=choice.scales,
         ridge=choice.ridge,
-        r2_id=r2_id,
-        r2_ood=r2_ood,
+        r2_id=_compute_fit_r2(choice.error, target, mean),
+        r2_ood=_compute_fit_r2(squared_error, held_out, mean),
     )
 
 
 def _convert_to_steps(factors: Array) -> Array:
     """Converts values of factors [n, F] to grid steps from the least one."""
     columns = []
-    table = np.asarray(factors, np.float64)
-    for values in table.T:
+    for values in np.asarray(factors, np.float64).T:
         distinct = np.unique(values)
         count = max(len(distinct) - 1, 1)
-        spacing = np.ptp(distinct) / count
-        if spacing == 0:
-            spacing = 1.0
-        offset = values - distinct[0]
-        steps = offset / spacing
-        columns.append(steps)
+        spacing = np.ptp(distinct) / count or 1.0
+        columns.append((values - distinct[0]) / spacing)
     return np.stack(columns, axis=1)
 
 
@@ -470,15 +449,13 @@ def _choose(
         parts = np.linalg.eigh(among_id)
         for name, values in rotated.items():
             solutions = _solve(parts, values, RIDGES)
-            by_ridge = zip(RIDGES, solutions, strict=True)
-            for ridge, solution in by_ridge:
+            for ridge, solution in zip(RIDGES, solutions, strict=True):
                 weights, _, diagonal = solution
                 # Exact: the residual of the full fit is ridge * a_i and the
                 # share of a point in its own prediction is 1 - ridge * M_ii.
                 errors = weights / diagonal[:, None]
                 error = float(np.vdot(errors, errors))
-                is_first = name not in best
-                if is_first or error < best[name].error:
+                if name not in best or error < best[name].error:
                     best[name] = Choice(error, scales, ridge)
     return best
 
@@ -513,28 +490,26 @@ def _solve(
         scaled_ones = inverse * rotated_ones
         total = scaled_ones @ rotated_ones  # 1^T B 1
         intercept = scaled_ones @ rotated / total
-        level = np.outer(rotated_ones, intercept)
-        centered = rotated - level
-        scaled = inverse[:, None] * centered
-        weights = vectors @ scaled
+        centered = rotated - np.outer(rotated_ones, intercept)
+        weights = vectors @ (inverse[:, None] * centered)
         diagonal = vectors**2 @ inverse
-        ones = vectors @ scaled_ones
-        diagonal -= ones**2 / total
+        diagonal -= (vectors @ scaled_ones) ** 2 / total
         yield weights, intercept, diagonal
 
 
 def _compute_fit_r2(
     squared_error: float,
-    deviations: Array,
     values: Array,
+    mean: Array,
 ) -> float | None:
     """Computes R^2; None for outputs that do not vary.
 
     Args:
         squared_error: Sum over points and pixels.
-        deviations: Outputs less the mean ID output, [n, pixels].
         values: Outputs, [n, pixels].
+        mean: The mean ID output, [pixels].
     """
+    deviations = values - mean
     total = np.vdot(deviations, deviations)
     # Outputs that only differ by the rounding of their mean do not vary.
     size = np.vdot(values, values)

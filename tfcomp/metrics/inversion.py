@@ -113,8 +113,7 @@ def invert_model(
     dataset = analysis.dataset
     grid = dataset.splits.grid
     images = target.images
-    places = _find_nearest(images, analysis.evaluation.images)
-    start = grid[places]
+    start = grid[_find_nearest(images, analysis.evaluation.images)]
     sources = {MODEL: start}
     conditions = {}
     refined = refine(
@@ -124,14 +123,11 @@ def invert_model(
         start,
     )
     if refined is not None:
-        points, condition = refined
-        conditions[MODEL] = condition
-        sources[MODEL] = points
+        sources[MODEL], conditions[MODEL] = refined
         sources[ON_GRID] = start
 
     truth = analysis.evaluation.truth
-    places = _find_nearest(images, truth)
-    sources[TRUTH] = grid[places]
+    sources[TRUTH] = grid[_find_nearest(images, truth)]
     splits = dataset.splits
     is_trained = splits.is_id & ~splits.points.is_test
     if is_trained.any():
@@ -142,27 +138,26 @@ def invert_model(
     rows = []
     errors = {}
     for source, points in sources.items():
-        steps = count_steps(
-            dataset.space,
-            points,
-            target.points,
-        )
+        steps = count_steps(dataset.space, points, target.points)
+        condition = conditions.get(source)
         errors[source] = steps
         rows += _tabulate(
             dataset,
             target,
             source,
             steps,
-            conditions.get(source),
+            condition,
         )
 
     largest = errors[MODEL].max(axis=1)
     sums = np.bincount(target.rows, weights=largest)
-    counts = np.bincount(target.rows)
-    return Inversion(rows, sums / counts)
+    return Inversion(rows, sums / np.bincount(target.rows))
 
 
-def _find_nearest(images: Array, outputs: Array) -> Array:
+def _find_nearest(
+    images: Array,
+    outputs: Array,
+) -> Array:
     """Finds the nearest of the outputs [n, ...] of each image [m, ...], [m]."""
     from sklearn import metrics
 
@@ -205,15 +200,12 @@ def refine(
         num_columns=len(space) + 1,
     )
     points = start.copy()
-    every = np.arange(len(points))
-    state = _measure(measure, points, every)
+    state = _measure(measure, points, np.arange(len(points)))
     flat = is_flat(state["metric"])
     if flat.all():
         return None
-    if flat.any():
-        stages = find_nondifferentiable(model, dataset)
-        if IMAGE in stages:
-            return None
+    if flat.any() and IMAGE in find_nondifferentiable(model, dataset):
+        return None
 
     steps = [space.factors[column].step for column in space.directions]
     scale = np.array(steps)
@@ -224,8 +216,7 @@ def refine(
         state,
         scale,
     )
-    condition = _compute_condition(state["metric"], scale)
-    return points, condition
+    return points, _compute_condition(state["metric"], scale)
 
 
 def _descend(
@@ -246,29 +237,28 @@ def _descend(
     """
     length = np.ones(len(points))
     for _ in range(MAX_STEPS):
-        direction = _solve(state, scale)
-        direction = direction * length[:, None]
+        direction = _solve(state, scale) * length[:, None]
         longest = np.abs(direction).max(axis=1)
         is_active = (longest > CONVERGED) & (length > SHORTEST)
         active = np.flatnonzero(is_active)
         if not len(active):
             break
-        change = direction[active] * scale
-        trial = _move(space, points[active], change)
+        trial = _move(space, points[active], direction[active] * scale)
         trial_state = _measure(measure, trial, active)
 
-        old_error = state["error"][active]
-        is_better = trial_state["error"] < old_error
+        is_better = trial_state["error"] < state["error"][active]
         better = active[is_better]
         length[active] /= 2
         length[better] = 1
         points[better] = trial[is_better]
         for name, values in state.items():
-            new_values = trial_state[name]
-            values[better] = new_values[is_better]
+            values[better] = trial_state[name][is_better]
 
 
-def _compute_condition(metric: Array, scale: Array) -> Array:
+def _compute_condition(
+    metric: Array,
+    scale: Array,
+) -> Array:
     """Divides the smallest eigenvalue of metric tensors by the largest, [m].
 
     Args:
@@ -278,8 +268,7 @@ def _compute_condition(metric: Array, scale: Array) -> Array:
     eigenvalues = np.linalg.eigvalsh(_scale(metric, scale))
     smallest = np.maximum(eigenvalues[:, 0], 0)
     tiny = np.finfo(float).tiny  # where the image does not move at all
-    largest = np.maximum(eigenvalues[:, -1], tiny)
-    return smallest / largest
+    return smallest / np.maximum(eigenvalues[:, -1], tiny)
 
 
 def _trace(
@@ -300,8 +289,7 @@ def _trace(
         A function to the squared `error` [b], the products `slope` [b, D] of
         Jacobian and difference, and the `metric` [b, D, D].
     """
-    flat = images.reshape(len(images), -1)
-    targets = tf.constant(flat, tf.float32)
+    targets = tf.constant(images.reshape(len(images), -1), tf.float32)
 
     def measure(batch: tf.Tensor) -> StageDict:
         """Compares the images of the model with the true ones."""
@@ -309,13 +297,10 @@ def _trace(
         numbers = tf.cast(batch[:, -1], tf.int32)
         truth = tf.gather(targets, numbers)
         outputs = stages(factors)[IMAGE]
-        outputs = tf.reshape(outputs, tf.shape(truth))
-        difference = truth - outputs
-        jacobians = jacobian_fn(stages, factors)
-        jacobian = jacobians[IMAGE]  # [b, pixels, D]
-        squares = tf.square(difference)
+        difference = truth - tf.reshape(outputs, tf.shape(truth))
+        jacobian = jacobian_fn(stages, factors)[IMAGE]  # [b, pixels, D]
         return {
-            "error": tf.reduce_sum(squares, axis=1),
+            "error": tf.reduce_sum(tf.square(difference), axis=1),
             "slope": tf.einsum("bpd,bp->bd", jacobian, difference),
             "metric": tf.einsum("bpd,bpe->bde", jacobian, jacobian),
         }
@@ -325,33 +310,40 @@ def _trace(
     return tf.function(measure, signature, autograph=False)
 
 
-def _measure(measure: StageFn, points: Array, numbers: Array) -> Arrays:
+def _measure(
+    measure: StageFn,
+    points: Array,
+    numbers: Array,
+) -> Arrays:
     """Calls a function of `_trace` at points [n, F] for numbered images [n]."""
-    batch = np.column_stack([points, numbers])
-    return evaluate_in_batches(measure, batch)
+    return evaluate_in_batches(measure, np.column_stack([points, numbers]))
 
 
-def _solve(state: Arrays, scale: Array) -> Array:
+def _solve(
+    state: Arrays,
+    scale: Array,
+) -> Array:
     """Solves the normal equations, in grid steps of at most one, [m, D]."""
     metric = _scale(state["metric"], scale)
     slope = state["slope"] * scale
-    inverse = np.linalg.pinv(
-        metric,
-        rcond=DEAD,
-        hermitian=True,
-    )
-    direction = np.einsum("nde,ne->nd", inverse, slope)
-    return np.clip(direction, -1, 1)
+    inverse = np.linalg.pinv(metric, rcond=DEAD, hermitian=True)
+    return np.einsum("nde,ne->nd", inverse, slope).clip(-1, 1)
 
 
-def _scale(metric: Array, scale: Array) -> Array:
+def _scale(
+    metric: Array,
+    scale: Array,
+) -> Array:
     """Converts metric tensors [m, D, D] from units of factors to grid steps."""
-    precise = metric.astype(np.float64)
-    finite = np.nan_to_num(precise)
+    finite = np.nan_to_num(metric.astype(np.float64))
     return finite * scale * scale[:, None]
 
 
-def _move(space: FactorSpace, points: Array, change: Array) -> Array:
+def _move(
+    space: FactorSpace,
+    points: Array,
+    change: Array,
+) -> Array:
     """Adds a change [m, D] of ordered factors to points, within the range."""
     points = points.copy()
     for number, column in enumerate(space.directions):
@@ -359,16 +351,19 @@ def _move(space: FactorSpace, points: Array, change: Array) -> Array:
         values = points[:, column] + change[:, number]
         if factor.periodic:
             period = factor.high - factor.low
-            distance = values - factor.low
-            values = factor.low + np.mod(distance, period)
+            values = factor.low + np.mod(values - factor.low, period)
         else:
             grid = factor.values()
-            values = np.clip(values, grid[0], grid[-1])
+            values = values.clip(grid[0], grid[-1])
         points[:, column] = values
     return points
 
 
-def count_steps(space: FactorSpace, points: Array, truth: Array) -> Array:
+def count_steps(
+    space: FactorSpace,
+    points: Array,
+    truth: Array,
+) -> Array:
     """Counts grid steps between factors, also of values between the grid's.
 
     Args:
@@ -382,22 +377,22 @@ def count_steps(space: FactorSpace, points: Array, truth: Array) -> Array:
     columns = []
     for factor, values, targets in zip(space, points.T, truth.T, strict=True):
         if factor.categorical:
-            index = factor.to_index(values)
-            is_same = index == factor.to_index(targets)
+            is_same = factor.to_index(values) == factor.to_index(targets)
             steps = np.where(is_same, 0.0, np.inf)
         else:
-            places = _place(factor, values)
-            steps = np.abs(places - _place(factor, targets))
+            steps = np.abs(_place(factor, values) - _place(factor, targets))
         if factor.periodic:
             steps = np.minimum(steps, factor.cycle - steps)
         columns.append(steps)
     return np.stack(columns, axis=1)
 
 
-def _place(factor: Factor, values: Array) -> Array:
+def _place(
+    factor: Factor,
+    values: Array,
+) -> Array:
     """Finds the places of values along the grid of an ordered factor, [m]."""
-    grid = factor.values()
-    grid = grid.astype(np.float64)
+    grid = factor.values().astype(np.float64)
     places = np.arange(factor.size)
     if factor.periodic:
         period = factor.high - factor.low
@@ -429,15 +424,13 @@ def _tabulate(
         is_part = mask[target.rows]
         for factor, errors in columns.items():
             part = errors[is_part]
-            is_found = part <= 0.5 + ROUNDING
-            is_near = part <= 1 + ROUNDING
             row: Row = {
                 "source": source,
                 "subset": subset,
                 "level": level,
                 "factor": factor,
-                "found": float(is_found.mean()),
-                "near": float(is_near.mean()),
+                "found": float(np.mean(part <= 0.5 + ROUNDING)),
+                "near": float(np.mean(part <= 1 + ROUNDING)),
                 "error": median_or_none(part),
                 "condition": None,
             }

@@ -34,7 +34,10 @@ from tfcomp.models.stages import (
 NUM_CHECKED = 16
 
 
-def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+def compute_stage_jacobians(
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+) -> StageDict:
     """Computes exact Jacobians of all stages.
 
     One pass per factor, where `tape.batch_jacobian` takes one per unit.
@@ -105,8 +108,7 @@ def compute_difference_jacobians(
     columns = []
     for i, factor_values in enumerate(values):
         levels = tf.constant(factor_values, dtype)
-        column_values = factors[:, i]
-        before, after = _find_distances(column_values, levels)
+        before, after = _find_distances(factors[:, i], levels)
         shift = tf.one_hot(i, len(values), dtype=dtype)  # [F]
         above = stage_fn(factors + after * shift)
         below = stage_fn(factors - before * shift)
@@ -114,8 +116,7 @@ def compute_difference_jacobians(
         total = after + before
         column = {}
         for name in above:
-            difference = above[name] - below[name]
-            difference = _flatten(difference)  # [n, units]
+            difference = _flatten(above[name] - below[name])  # [n, units]
             width = tf.cast(total, difference.dtype)
             column[name] = tf.math.divide_no_nan(difference, width)
         columns.append(column)
@@ -135,14 +136,11 @@ def _find_distances(
     Returns:
         Distances to the level before and to the level after, [n, 1] each.
     """
-    difference = value[:, None] - levels
-    distance = tf.abs(difference)
+    distance = tf.abs(value[:, None] - levels)
     nearest = tf.argmin(distance, axis=1)
     last = levels.shape[0] - 1
-    index_before = tf.maximum(nearest - 1, 0)
-    index_after = tf.minimum(nearest + 1, last)
-    low = tf.gather(levels, index_before)
-    high = tf.gather(levels, index_after)
+    low = tf.gather(levels, tf.maximum(nearest - 1, 0))
+    high = tf.gather(levels, tf.minimum(nearest + 1, last))
 
     before = tf.maximum(value - low, 0.0)
     after = tf.maximum(high - value, 0.0)
@@ -164,9 +162,8 @@ def compute_stage_metrics(
     Returns:
         Metric tensors [n, F, F] by stage.
     """
-    jacobians = jacobian_fn(stage_fn, factors)
     metrics = {}
-    for stage, jacobian in jacobians.items():
+    for stage, jacobian in jacobian_fn(stage_fn, factors).items():
         metrics[stage] = _compute_metric(jacobian)
     return metrics
 
@@ -182,19 +179,11 @@ def _compute_metric(jacobian: tf.Tensor) -> tf.Tensor:
     # resolves well, is one of 1e-8 between eigenvalues of g.
     # Sliced as [:, :, i], which the graph optimizer cancels against the stack
     # that made the Jacobian ([..., i] and unstack cost a third more).
-    columns = []
-    for i in range(count):
-        column = jacobian[:, :, i]
-        columns.append(tf.cast(column, tf.float64))
-
+    columns = [tf.cast(jacobian[:, :, i], tf.float64) for i in range(count)]
     rows = []
     for first in columns:
-        products = []
-        for second in columns:
-            product = tf.reduce_sum(first * second, axis=1)
-            products.append(product)
-        row = tf.stack(products, axis=1)
-        rows.append(row)
+        products = [tf.reduce_sum(first * second, axis=1) for second in columns]
+        rows.append(tf.stack(products, axis=1))
     return tf.stack(rows, axis=1)  # [n, F, F]
 
 
@@ -202,9 +191,7 @@ def _stack_columns(columns: list[StageDict]) -> StageDict:
     """Makes Jacobians [n, units, F] of F columns, which have any shape."""
     jacobians = {}
     for stage in columns[0]:
-        flat = []
-        for column in columns:
-            flat.append(_flatten(column[stage]))
+        flat = [_flatten(column[stage]) for column in columns]
         jacobians[stage] = tf.stack(flat, axis=-1)
     return jacobians
 
@@ -216,10 +203,8 @@ def _flatten(values: tf.Tensor) -> tf.Tensor:
     if units:
         return tf.reshape(values, [-1, units])
     if units is None:  # not -1, which an empty batch leaves open
-        sizes = tf.shape(values)
-        units = tf.reduce_prod(sizes[1:])
-    num_points = tf.shape(values)[0]
-    return tf.reshape(values, [num_points, units])
+        units = tf.reduce_prod(tf.shape(values)[1:])
+    return tf.reshape(values, [tf.shape(values)[0], units])
 
 
 def choose_jacobian(
@@ -240,7 +225,10 @@ def choose_jacobian(
     if not steps:
         return exact
 
-    def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    def combine(
+        stage_fn: StageFn,
+        factors: tf.Tensor,
+    ) -> StageDict:
         """Takes differences for stages that are steps."""
         differences = fallback(stage_fn, factors)
         jacobians = exact(stage_fn, factors)
@@ -264,10 +252,7 @@ def list_jacobians(
         model: From factors to images.
         space: The factors.
     """
-    values = []
-    for factor in space:
-        if not factor.categorical:
-            values.append(factor.values())
+    values = [f.values() for f in space if not f.categorical]
     differences = functools.partial(
         compute_difference_jacobians,
         values=values,
@@ -284,11 +269,13 @@ def list_jacobians(
         return exact, fallback
     ordered = list(space.directions)
 
-    def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    def choose_columns(
+        stage_fn: StageFn,
+        factors: tf.Tensor,
+    ) -> StageDict:
         """Keeps the columns of ordered factors."""
-        every_column = outside(stage_fn, factors)
         jacobians = {}
-        for stage, jacobian in every_column.items():
+        for stage, jacobian in outside(stage_fn, factors).items():
             jacobians[stage] = tf.gather(jacobian, ordered, axis=2)
         return jacobians
 
@@ -304,7 +291,10 @@ def find_outside_jacobians(model: keras.Model) -> JacobianFn | None:
     return None
 
 
-def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
+def find_nondifferentiable(
+    model: keras.Model,
+    dataset: Dataset,
+) -> list[str]:
     """Finds stages that move with a factor although the derivative is 0.
 
     Args:
@@ -337,12 +327,14 @@ def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
     return _list_steps(on_grid, moved)
 
 
-def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
+def _list_steps(
+    exact: StageDict,
+    moved: StageDict,
+) -> list[str]:
     """Lists stages whose exact metrics alone are zero along a factor."""
     stages = []
     for stage, g in exact.items():
-        does_move = ~is_flat(moved[stage])
-        is_step = is_flat(g) & does_move
+        is_step = is_flat(g) & ~is_flat(moved[stage])
         if is_step.any():
             stages.append(stage)
     return stages
@@ -355,8 +347,7 @@ def is_flat(g: Array | tf.Tensor) -> Array:
         axis1=1,
         axis2=2,
     )  # [n, F]
-    is_zero = ~lengths.any(axis=0)
-    return np.asarray(is_zero)
+    return np.asarray(~lengths.any(axis=0))
 
 
 def describe_nondifferentiable(stages: Sequence[str]) -> str:
@@ -367,7 +358,10 @@ def describe_nondifferentiable(stages: Sequence[str]) -> str:
     )
 
 
-def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
+def _fix_classes(
+    jacobian_fn: JacobianFn,
+    space: FactorSpace,
+) -> JacobianFn:
     """Makes Jacobians over ordered factors, with categorical ones fixed."""
     ordered = list(space.directions)
     if not ordered:
@@ -375,7 +369,10 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
     if len(ordered) == len(space):
         return jacobian_fn
 
-    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+    def compute(
+        stage_fn: StageFn,
+        factors: tf.Tensor,
+    ) -> StageDict:
         """Differentiates by ordered factors, at the given classes."""
         factors = tf.convert_to_tensor(factors)
 
@@ -383,8 +380,7 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
             columns = tf.unstack(factors, axis=1)
             for number, column in enumerate(ordered):
                 columns[column] = values[:, number]
-            points = tf.stack(columns, axis=1)
-            return stage_fn(points)
+            return stage_fn(tf.stack(columns, axis=1))
 
         varied = tf.gather(factors, ordered, axis=1)
         return jacobian_fn(vary, varied)
@@ -392,12 +388,13 @@ def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
     return compute
 
 
-def _make_empty_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
+def _make_empty_jacobians(
+    stage_fn: StageFn,
+    factors: tf.Tensor,
+) -> StageDict:
     """Makes Jacobians [n, 1, 0] of categorical factors alone."""
-    stages = stage_fn(factors)
     jacobians = {}
-    for stage, activations in stages.items():
+    for stage, activations in stage_fn(factors).items():
         count = tf.shape(activations)[0]
-        shape = (count, 1, 0)
-        jacobians[stage] = tf.zeros(shape)
+        jacobians[stage] = tf.zeros((count, 1, 0))
     return jacobians

@@ -30,7 +30,12 @@ from numpy import ndarray as Array
 
 from tfcomp.metrics import schmidt
 from tfcomp.metrics.features import single_threaded
-from tfcomp.metrics.registry import Scores, computes, finite_or_none
+from tfcomp.metrics.registry import (
+    Scores,
+    computes,
+    finite_or_none,
+    make_scores,
+)
 from tfcomp.statistics.limits import CORRELATION, POSITIVE, SHARE, Limits
 
 if TYPE_CHECKING:
@@ -70,8 +75,7 @@ def compute_distance_gram(outputs: Array) -> Array:
         outputs: Images or activations, [n, ...].
     """
     flat = flatten_outputs(outputs)
-    is_number = np.isfinite(flat)
-    is_finite = is_number.all(axis=1)
+    is_finite = np.isfinite(flat).all(axis=1)
     # |a|^2 + |b|^2 - 2 ab cancels: hence without the common part, in float64.
     if is_finite.any():
         common = flat[is_finite].mean(axis=0)
@@ -98,31 +102,24 @@ def compute_overlap_gram(outputs: Array) -> Array:
         Overlaps in [0, 1], [n, n].
     """
     flat = flatten_outputs(outputs)
-    is_number = np.isfinite(flat)
-    is_finite = is_number.all(axis=1)
-    is_bright = flat > THRESHOLD
-    is_bright = is_bright.astype(np.float32)
+    is_broken = np.isnan(flat).any(axis=1)
+    is_bright = (flat > THRESHOLD).astype(np.float32)
     # Counts of pixels, which float32 holds exactly up to 2^24.
-    intersection = is_bright @ is_bright.T
-    intersection = intersection.astype(np.float64)
-    counts = np.diagonal(intersection).copy()
-    sums = counts[:, None] + counts
-    union: Array = sums - intersection
+    product = is_bright @ is_bright.T
+    intersection = product.astype(np.float64)
+    counts = np.diagonal(intersection)
+    union = counts[:, None] + counts - intersection
 
-    divisor = _one_if_zero(union)
-    overlap = np.divide(intersection, divisor, out=intersection)
-    overlap[~is_finite] = np.nan
-    overlap[:, ~is_finite] = np.nan
+    overlap = intersection / _one_if_zero(union)
+    overlap[is_broken] = np.nan
+    overlap[:, is_broken] = np.nan
     return overlap
 
 
 def flatten_outputs(outputs: Array) -> Array:
     """Makes a float64 copy [n, pixels]; rows that are not finite are NaN."""
-    num_outputs = len(outputs)
-    flat = np.array(outputs, np.float64)
-    flat = flat.reshape(num_outputs, -1)
-    is_number = np.isfinite(flat)
-    is_finite = is_number.all(axis=1)
+    flat = np.array(outputs, np.float64).reshape(len(outputs), -1)
+    is_finite = np.isfinite(flat).all(axis=1)
     flat[~is_finite] = np.nan
     return flat
 
@@ -130,28 +127,21 @@ def flatten_outputs(outputs: Array) -> Array:
 def _scale_rows(flat: Array) -> Array:
     """Scales rows to length one, in place; blank ones stay."""
     # By the largest entry first, since squares of 1e-200 underflow.
-    sizes = np.abs(flat)
-    largest = sizes.max(
-        axis=1,
-        keepdims=True,
-        initial=0,
-    )
+    largest = np.abs(flat).max(axis=1, keepdims=True, initial=0)
     flat /= _one_if_zero(largest)
-    lengths = np.linalg.norm(
-        flat,
-        axis=1,
-        keepdims=True,
-    )
+    lengths = np.linalg.norm(flat, axis=1, keepdims=True)
     flat /= _one_if_zero(lengths)
     return flat
 
 
 def _one_if_zero(values: Array) -> Array:
-    is_zero = values == 0
-    return np.where(is_zero, 1.0, values)
+    return np.where(values == 0, 1.0, values)
 
 
-def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
+def make_factorized_kernel(
+    factors: Array,
+    width: float = 0.0,
+) -> Array:
     """Makes the binary factorized kernel (eq. 3, 4).
 
     An absent value (NaN) agrees with none.
@@ -168,7 +158,10 @@ def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
     return np.mean(similarities, axis=0)
 
 
-def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
+def make_conjunctive_kernel(
+    factors: Array,
+    width: float = 0.0,
+) -> Array:
     """Makes the kernel that is 1 where all factors agree.
 
     Args:
@@ -188,7 +181,10 @@ IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
 }
 
 
-def compute_alignment(gram: Array, kernel: Array) -> float:
+def compute_alignment(
+    gram: Array,
+    kernel: Array,
+) -> float:
     """Computes the centered alignment of two kernels (appendix F.1).
 
     Args:
@@ -199,14 +195,11 @@ def compute_alignment(gram: Array, kernel: Array) -> float:
         From -1 to 1; 0 for equal rows or columns; NaN for fewer than three
         points (two have 1 with any kernel), or if not finite.
     """
-    is_finite = np.isfinite(gram).all()
-    is_finite = is_finite and np.isfinite(kernel).all()
+    is_finite = np.isfinite([gram, kernel]).all()
     if len(gram) < 3 or not is_finite:
         return float("nan")
 
-    first = _center(gram)
-    second = _center(kernel)
-    product = np.vdot(first, second)
+    product = np.vdot(_center(gram), _center(kernel))
     return float(np.clip(product, -1, 1))
 
 
@@ -232,9 +225,8 @@ def summarize_alignment(
     numbers = {}
     for name, make_kernel in IDEAL_KERNELS.items():
         kernel = make_kernel(points, width)
-        alignment = compute_alignment(block, kernel)
-        numbers[f"alignment_{name}"] = finite_or_none(alignment)
-    return numbers
+        numbers[f"alignment_{name}"] = compute_alignment(block, kernel)
+    return make_scores(numbers)
 
 
 def summarize_best_alignment(
@@ -265,23 +257,24 @@ def summarize_best_alignment(
             kernel = make_kernel(points, width)
             alignments.append(compute_alignment(block, kernel))
 
-        best = int(np.argmax(alignments))
-        alignment = finite_or_none(alignments[best])
-        numbers[f"alignment_{name}_best"] = alignment
+        best = int(np.argmax(alignments))  # the first NaN, if there is one
+        numbers[f"alignment_{name}_best"] = finite_or_none(alignments[best])
         numbers[f"alignment_{name}_width"] = None
-        if alignment is not None:
+        if np.isfinite(alignments[best]):
             numbers[f"alignment_{name}_width"] = WIDTHS[best]
     return numbers
 
 
-def _compute_similarities(factors: Array, width: float) -> Iterator[Array]:
+def _compute_similarities(
+    factors: Array,
+    width: float,
+) -> Iterator[Array]:
     """Yields the similarity of all pairs of points in each factor, [n, n]."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)
         if width > 0:
             steps = difference / (2 * width)
-            squares = steps**2
-            kernel = np.exp(-squares)
+            kernel = np.exp(-(steps**2))
             yield np.nan_to_num(kernel, nan=0.0)
         else:
             is_equal = difference == 0

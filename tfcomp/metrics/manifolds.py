@@ -94,8 +94,7 @@ def compute_components(
         subset_by_index=(first, size - 1),
         check_finite=False,
     )
-    explained = variances[::-1]
-    explained = np.maximum(explained, 0)
+    explained = np.maximum(variances[::-1], 0)
     axes = axes[:, ::-1]
     if is_gram:
         features = axes * np.sqrt(explained)
@@ -108,12 +107,13 @@ def compute_components(
         features = features * scale
         explained = explained / total
 
-    sizes = np.abs(features)
-    largest = np.argmax(sizes, axis=0)
+    largest = np.abs(features).argmax(axis=0)
     columns = np.arange(features.shape[1])
-    signs = np.sign(features[largest, columns])
-    features = features * signs
-    return Components(features=features, explained=explained)
+    features = features * np.sign(features[largest, columns])
+    return Components(
+        features=features,
+        explained=explained,
+    )
 
 
 def has_umap() -> bool:
@@ -130,26 +130,18 @@ def compute_umaps(stages: Mapping[str, Components]) -> Arrays:
         ValueError: If there are fewer than 5 points.
         OSError: If the process of UMAP fails, as without umap-learn.
     """
-    features = {}
-    sizes = []
-    for stage, components in stages.items():
-        points = components.features.astype(np.float32)
-        features[stage] = points
-        sizes.append(len(points))
-    if min(sizes) < MIN_POINTS:
-        raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
-
     maps = {}
     varied = {}
-    for stage, points in features.items():
-        size = (len(points), 2)
-        maps[stage] = np.full(size, np.nan, points.dtype)
+    for stage, components in stages.items():
+        points = components.features.astype(np.float32)
+        if len(points) < MIN_POINTS:
+            raise ValueError(f"UMAP takes at least {MIN_POINTS} points")
+        maps[stage] = np.full((len(points), 2), np.nan, points.dtype)
         if points.any():
             varied[stage] = points
     if varied:
         embedded = embed_elsewhere(list(varied.values()))
-        by_stage = zip(varied, embedded, strict=True)
-        maps.update(by_stage)
+        maps |= dict(zip(varied, embedded, strict=True))
     return maps
 
 
@@ -162,21 +154,16 @@ def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "points.npz"))
         np.savez(file, *features)
-        folders = filter(None, sys.path)
-        path = os.pathsep.join(folders)
-        environment = os.environ | {"PYTHONPATH": path}
-        module = "tfcomp.metrics.manifolds"
+        path = os.pathsep.join(filter(None, sys.path))
         process = subprocess.run(
-            [sys.executable, "-P", "-m", module, file],
+            [sys.executable, "-P", "-m", "tfcomp.metrics.manifolds", file],
             capture_output=True,
-            env=environment,
+            env=os.environ | {"PYTHONPATH": path},
         )
         if process.returncode:
-            reason = f"status {process.returncode}"
             message = process.stderr.decode(errors="replace")
-            for line in message.split("\n"):
-                if line.strip():
-                    reason = line  # the last one
+            last_line = message.strip().rpartition("\n")[2]
+            reason = last_line or f"status {process.returncode}"
             raise OSError(f"its process has ended: {reason}")
         with np.load(file) as arrays:
             return list(arrays.values())
@@ -185,15 +172,13 @@ def embed_elsewhere(features: Sequence[Array]) -> list[Array]:
 def _embed(features: Array) -> Array:
     import umap  # type: ignore[import-untyped]
 
-    num_neighbors = min(15, len(features) - 1)
     reducer = umap.UMAP(  # as in the published notebook
-        n_neighbors=num_neighbors,
+        n_neighbors=min(15, len(features) - 1),
         min_dist=0.1,
         random_state=42,
         n_jobs=1,  # implied by a seed, with a warning if it is not given
     )
-    embedded = reducer.fit_transform(features)
-    return np.asarray(embedded)
+    return np.asarray(reducer.fit_transform(features))
 
 
 def compute_steps(
@@ -210,35 +195,28 @@ def compute_steps(
         Speeds [n], and angles [n] in degrees; NaN at the ends unless periodic,
         and beside a step without length.
     """
-    num_points = len(activations)
-    flat = np.reshape(activations, (num_points, -1))
-    kind = np.result_type(flat, np.float32)
-    flat = flat.astype(kind, copy=False)
-    following = np.roll(flat, -1, axis=0)
-    steps = following - flat
+    flat = np.reshape(activations, (len(activations), -1))
+    flat = flat.astype(np.result_type(flat, np.float32), copy=False)
+    steps = np.roll(flat, -1, axis=0) - flat
 
-    lengths = np.linalg.norm(flat, axis=1)
-    longest = lengths.max()
+    longest = np.linalg.norm(flat, axis=1).max()
     speed = np.linalg.norm(steps, axis=1)
     is_rounding = speed <= RELATIVE_FLOOR * longest
     steps[is_rounding] = 0
     speed[is_rounding] = 0
 
-    is_moving = speed > 0
-    divisors = np.where(is_moving, speed, np.nan)
+    divisors = np.where(speed > 0, speed, np.nan)
     after = steps / divisors[:, None]  # unit vectors
     before = np.roll(after, 1, axis=0)
     # The arc cosine of their product would lose angles below 0.03 degrees.
     difference = np.linalg.norm(after - before, axis=1)
     total = np.linalg.norm(after + before, axis=1)
-    half = np.arctan2(difference, total)
-    angle = 2 * half
+    angle = 2 * np.arctan2(difference, total)
     if not periodic:  # the last step leads back to the first point
         ends = [np.nan]
         speed = np.concatenate([speed[:-1], ends])
         angle = np.concatenate([ends, angle[1:-1], ends])
-    degrees = np.degrees(angle)
-    return speed, degrees
+    return speed, np.degrees(angle)
 
 
 def compute_gap_statistics(
@@ -291,8 +269,7 @@ def _compare(
     divisor = reduce(outside)
     if not divisor > 0:
         return None
-    ratio = reduce(inside) / divisor
-    return finite_or_none(ratio)
+    return finite_or_none(reduce(inside) / divisor)
 
 
 @computes(
@@ -310,12 +287,8 @@ def measure_gap(analysis: RunAnalysis) -> Rows:
     for stage in analysis.stages:
         rows[stage] = {}
         for key in ("speed", "max_speed", "turning", "max_turning"):
-            values = []
-            for ratios_by_stage in ratios:
-                row = ratios_by_stage[stage]
-                values.append(row[f"{key}_ratio"])
-            mean = average(values)
-            rows[stage][f"gap_{key}"] = mean
+            values = [by_stage[stage][f"{key}_ratio"] for by_stage in ratios]
+            rows[stage][f"gap_{key}"] = average(values)
     return rows
 
 

@@ -41,7 +41,6 @@ from tfcomp.metrics.superposition import (
 from tfcomp.models.encodings import FactorIndex
 from tfcomp.models.loading import LoadedRun
 from tfcomp.models.stages import (
-    BATCH_SIZE,
     StageFn,
     choose_batch_size,
     evaluate_in_batches,
@@ -68,7 +67,11 @@ class TracedModel:
         stage_sizes: Numbers of units by stage, in the order of the data flow.
     """
 
-    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> None:
         self.model = model
         self.space = space
         self.stage_sizes = {}
@@ -94,7 +97,11 @@ class TracedModel:
             if getattr(layer, "jacobian_fn", None) is not None:
                 self._call_units = sys.maxsize
 
-    def is_compatible(self, model: keras.Model, space: FactorSpace) -> bool:
+    def is_compatible(
+        self,
+        model: keras.Model,
+        space: FactorSpace,
+    ) -> bool:
         """Returns True for the same architecture, whatever the weights.
 
         Args:
@@ -184,7 +191,11 @@ class TracedModel:
             num_units=self._num_units,
         )
 
-    def _evaluate(self, fn: StageFn, points: Array) -> Arrays:
+    def _evaluate(
+        self,
+        fn: StageFn,
+        points: Array,
+    ) -> Arrays:
         """Calls a function as seldom as memory allows."""
         size = choose_batch_size(self._call_units, len(points))
         try:
@@ -323,12 +334,13 @@ class OutputAnalysis:
         # Where a combination has several images, none of them is the truth.
         if self.dataset.compare is not None:
             return None
-        images = self.evaluation.images
-        truth = self.evaluation.truth
-        _, rows, columns, _ = truth.shape
+        rows, columns, _ = self.dataset.image_shape
         if min(rows, columns) < WINDOW:
             return None
-        return compute_ssim_error(images, truth)
+        return compute_ssim_error(
+            self.evaluation.images,
+            self.evaluation.truth,
+        )
 
     @cached_property
     def error_ratio(self) -> Array:
@@ -384,12 +396,7 @@ class OutputAnalysis:
         # A sample lacks ID points, which are nearer.
         steps = self.border_distance[is_ood]
         distance = np.minimum(scores[0].distance, steps)
-        corrected = []
-        for target_scores in scores:
-            corrected.append(
-                dataclasses.replace(target_scores, distance=distance)
-            )
-        return corrected
+        return [dataclasses.replace(s, distance=distance) for s in scores]
 
     @cached_property
     def superposed_inputs(self) -> Array | None:
@@ -475,7 +482,10 @@ class OutputAnalysis:
         )
 
 
-def compute_ssim_error(images: Array, truth: Array) -> Array:
+def compute_ssim_error(
+    images: Array,
+    truth: Array,
+) -> Array:
     """Computes 1 - SSIM, [n]; NaN if not finite.
 
     Args:
@@ -521,40 +531,21 @@ def predict_superposed_inputs(
 
     (factors,) = model.inputs
     encoder = keras.Model(factors, code.output)
-    codes = _call_in_parts(encoder, splits.grid)  # [n, code]
-    nothing = np.full_like(codes[0], np.nan)
+    encode = _trace(lambda points: {"": encoder(points)})
+    draw = _trace(lambda codes: {"": decoder(codes)})
+    codes = evaluate_in_batches(encode, splits.grid)[""]  # [n, code]
     images = []
     for column in splits.grid.T:
         values, places = np.unique(column, return_inverse=True)
-        means = []
-        for value in values:
-            has_value = column == value
-            sharing = codes[splits.is_id & has_value]
-            mean = nothing
+        means = np.zeros((len(values), *codes.shape[1:]), codes.dtype)
+        is_known = np.zeros(len(values), bool)
+        for place, value in enumerate(values):
+            sharing = codes[splits.is_id & (column == value)]
             if len(sharing):
-                mean = sharing.mean(axis=0)
-            means.append(mean)
+                means[place] = sharing.mean(axis=0)
+                is_known[place] = True
 
-        mean_codes = np.stack(means)
-        superposed = _call_in_parts(decoder, mean_codes)
-        places = places[splits.is_ood]
-        images.append(superposed[places])
+        superposed = evaluate_in_batches(draw, means)[""]
+        superposed[~is_known] = np.nan
+        images.append(superposed[places[splits.is_ood]])
     return np.stack(images, axis=1)
-
-
-def _call_in_parts(model: keras.Model, inputs: Array) -> Array:
-    """Calls a model, part by part; `predict` takes longer to be traced.
-
-    Args:
-        model: A model with one input and one output.
-        inputs: Its inputs, [n, ...].
-
-    Returns:
-        Its outputs, [n, ...].
-    """
-    outputs = []
-    for start in range(0, len(inputs), BATCH_SIZE):
-        end = start + BATCH_SIZE
-        part = model(inputs[start:end])
-        outputs.append(np.asarray(part))
-    return np.concatenate(outputs)

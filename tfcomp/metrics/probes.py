@@ -90,21 +90,14 @@ def probe_rows(
     errors = truth.copy()
 
     def predict(fit: tuple[Array, Array]) -> Array:
-        seen, others = fit
-        return _predict(
-            rows,
-            truth,
-            seen,
-            others,
-        )
+        return _predict(rows, truth, *fit)
 
     thread_bytes = rows.nbytes + 1
     most = max(1, MAX_BYTES // thread_bytes)
     num_threads = min(count_cores(), most)
     with ThreadPoolExecutor(num_threads) as pool:
         predictions = pool.map(predict, fits)
-        pairs = zip(fits, predictions, strict=True)
-        for (_, points), prediction in pairs:
+        for (_, points), prediction in zip(fits, predictions, strict=True):
             errors[points] -= prediction
     return {
         "probe_r2_id": _score(truth[id_rows], errors[id_rows]),
@@ -112,15 +105,15 @@ def probe_rows(
     }
 
 
-def _list_folds(rows: Array, seed: int) -> list[tuple[Array, Array]]:
+def _list_folds(
+    rows: Array,
+    seed: int,
+) -> list[tuple[Array, Array]]:
     """Deals rows into folds: for each, the other rows and its own."""
-    rng = np.random.RandomState(seed)
-    order = rng.permutation(len(rows))
-    shuffled = rows[order]
+    order = np.random.RandomState(seed).permutation(len(rows))
     folds = []
-    for fold in np.array_split(shuffled, NUM_FOLDS):
-        others = np.setdiff1d(rows, fold)
-        folds.append((others, fold))
+    for fold in np.array_split(rows[order], NUM_FOLDS):
+        folds.append((np.setdiff1d(rows, fold), fold))
     return folds
 
 
@@ -153,19 +146,14 @@ def _predict(
     num_seen = len(seen)
     for penalty in PENALTIES:
         shrunk = basis / (squares + penalty)
-        fitted = shrunk @ onto
-        residual = deviations - fitted
-        share = np.einsum("nk,nk->n", shrunk, basis)
-        leverage = 1 / num_seen + share
-        is_left_out = (1 - leverage)[:, None]
-        left_out = residual / is_left_out
+        residual = deviations - shrunk @ onto
+        leverage = 1 / num_seen + np.einsum("nk,nk->n", shrunk, basis)
+        left_out = residual / (1 - leverage)[:, None]
         relative = left_out / sizes
-        loss = np.mean(relative**2)
-        losses.append((loss, penalty))
+        losses.append((np.mean(relative**2), penalty))
 
     _, penalty = min(losses)
-    divisor = (squares + penalty)[:, None]
-    weights = onto / divisor
+    weights = onto / (squares + penalty)[:, None]
     return mean + others @ weights
 
 
@@ -205,12 +193,14 @@ def _decompose(
     squares = squares[is_kept]
     lengths = np.sqrt(squares)
     axes = axes[:, is_kept]
-    others = products[unseen] @ axes
-    others = others / lengths
+    others = products[unseen] @ axes / lengths
     return axes * lengths, squares, others
 
 
-def _score(truth: Array, errors: Array) -> float | None:
+def _score(
+    truth: Array,
+    errors: Array,
+) -> float | None:
     """Averages R^2 over the targets that vary; None if none does.
 
     Args:
@@ -220,15 +210,11 @@ def _score(truth: Array, errors: Array) -> float | None:
     # A factor that is constant over these points has no variance to explain.
     if len(truth) < 2:
         return None
-    ranges = np.ptp(truth, axis=0)
-    varies = ranges > 0  # [T]
+    varies = np.ptp(truth, axis=0) > 0  # [T]
     if not varies.any():
         return None
 
-    mean = truth.mean(axis=0)
-    squares = np.square(truth - mean)
-    total = squares.sum(axis=0)
-    squared_errors = np.square(errors)
-    squared_error = squared_errors.sum(axis=0)
+    total = np.sum((truth - truth.mean(axis=0)) ** 2, axis=0)
+    squared_error = np.sum(errors**2, axis=0)
     r2 = 1 - squared_error[varies] / total[varies]
     return float(np.mean(r2))

@@ -69,17 +69,19 @@ def compute_offsets(
         Steps, [n, F]; different classes are one step apart.
     """
     offsets = np.abs(points - point)
-    columns = zip(offsets.T, space, strict=True)
-    for column, factor in columns:
+    for column, factor in zip(offsets.T, space, strict=True):
         if factor.categorical:
             column[:] = column > 0
         elif factor.periodic:
-            other_way = factor.cycle - column
-            np.minimum(column, other_way, out=column)
+            column[:] = np.minimum(column, factor.cycle - column)
     return offsets
 
 
-def find_nearest(index: Array, candidates: Array, space: FactorSpace) -> Array:
+def find_nearest(
+    index: Array,
+    candidates: Array,
+    space: FactorSpace,
+) -> Array:
     """Finds the nearest of some points, as in `nearest_id`.
 
     Args:
@@ -93,29 +95,27 @@ def find_nearest(index: Array, candidates: Array, space: FactorSpace) -> Array:
     all_steps = sum(space.shape)
     nearest = []
     for start in range(0, len(index), _BLOCK):
-        end = start + _BLOCK
-        block = index[start:end]
-        shape = (len(block), len(candidates))
-        distances = np.zeros(shape)
+        block = index[start : start + _BLOCK]
+        distances = np.zeros((len(block), len(candidates)))
         for column, factor in enumerate(space):
             # Values are compared, not points: many points share them.
-            block_values = block[:, column]
-            values, places = np.unique(block_values, return_inverse=True)
+            values, places = np.unique(block[:, column], return_inverse=True)
             others = candidates[:, column, None]
             for number, value in enumerate(values):
-                offsets = compute_offsets(others, value, [factor])
-                steps = offsets[:, 0]
+                steps = compute_offsets(others, value, [factor])[:, 0]
                 # A differing factor is more than all steps.
-                is_different = steps > 0
-                steps += all_steps * is_different
-                is_here = places == number
-                distances[is_here] += steps
+                steps += all_steps * (steps > 0)
+                distances[places == number] += steps
         nearest.append(distances.argmin(axis=1))
     return np.concatenate(nearest)
 
 
 @single_threaded
-def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
+def fit_effects(
+    index: Array,
+    sizes: Sequence[int],
+    images: Array,
+) -> Array:
     """Fits the additive predictor: the mean image, and effects of values.
 
     Args:
@@ -126,20 +126,19 @@ def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
     Returns:
         Mean and effects, [1 + sum(sizes), pixels].
     """
-    num_images = len(images)
-    flat = images.reshape(num_images, -1)
-    flat = flat.astype(np.float64)
+    flat = images.reshape(len(images), -1).astype(np.float64)
     mean = flat.mean(axis=0)
-    design = make_design(index, sizes)
-    design = design[:, 1:]
+    design = make_design(index, sizes)[:, 1:]
     products = design.T @ design
     inverse = np.linalg.pinv(products, hermitian=True)
     sums = design.T @ (flat - mean)
-    effects = inverse @ sums
-    return np.vstack([mean, effects])
+    return np.vstack([mean, inverse @ sums])
 
 
-def make_design(index: Array, sizes: Sequence[int]) -> Array:
+def make_design(
+    index: Array,
+    sizes: Sequence[int],
+) -> Array:
     """Makes the matrix that `fit_effects` is multiplied with.
 
     Args:
@@ -150,17 +149,16 @@ def make_design(index: Array, sizes: Sequence[int]) -> Array:
         Ones for the mean and for the value of each factor,
         [n, 1 + sum(sizes)].
     """
-    num_points = len(index)
-    ones = np.ones((num_points, 1))
-    columns = [ones]
-    levels = zip(sizes, index.T, strict=True)
-    for size, values in levels:
-        codes = np.eye(size)
-        columns.append(codes[values])
+    columns = [np.ones((len(index), 1))]
+    for size, values in zip(sizes, index.T, strict=True):
+        columns.append(np.eye(size)[values])
     return np.hstack(columns)
 
 
-def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
+def compute_border_distance(
+    is_ood: Array,
+    space: FactorSpace,
+) -> Array:
     """Computes the largest step along a factor to the nearest ID point.
 
     Args:
@@ -172,10 +170,7 @@ def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """
     is_id = ~is_ood.reshape(space.shape)
     # The part of a period without values takes steps, too.
-    absent = []
-    for factor in space:
-        num_absent = max(0, factor.cycle - factor.size)
-        absent.append((0, num_absent))
+    absent = [(0, max(0, factor.cycle - factor.size)) for factor in space]
     reached = np.pad(is_id, absent)
     new = reached
     steps = np.full(reached.shape, np.inf)
@@ -191,12 +186,14 @@ def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     return steps[on_grid].ravel()
 
 
-def _grow(reached: Array, space: FactorSpace) -> Array:
+def _grow(
+    reached: Array,
+    space: FactorSpace,
+) -> Array:
     """Adds the points that are one step along any factors from a mask."""
     for axis, factor in enumerate(space):
         if factor.categorical:  # all classes are one step apart
-            is_any_reached = reached.any(axis, keepdims=True)
-            reached = reached | is_any_reached
+            reached = reached | reached.any(axis, keepdims=True)
             continue
         mode = "nearest"
         if factor.periodic:
@@ -210,7 +207,10 @@ def _grow(reached: Array, space: FactorSpace) -> Array:
     return reached
 
 
-def correlate_with_distance(error: Array, distance: Array) -> float | None:
+def correlate_with_distance(
+    error: Array,
+    distance: Array,
+) -> float | None:
     """Computes the rank correlation of OOD errors and distances.
 
     Args:
@@ -226,9 +226,8 @@ def correlate_with_distance(error: Array, distance: Array) -> float | None:
     is_finite = np.isfinite([error, distance]).all()
     if len(error) <= 2 or not is_finite:
         return None
-    for values in (error, distance):
-        if np.ptp(values) == 0:
-            return None
+    if np.ptp(error) == 0 or np.ptp(distance) == 0:
+        return None
     result = scipy.stats.spearmanr(distance, error)
     return float(result.statistic)
 
@@ -249,15 +248,12 @@ def measure_border(analysis: RunAnalysis) -> dict[str, Any]:
     if np.isinf(distance).all():
         return {}  # too many combinations to count steps
 
-    is_finite = np.isfinite(distance)
-    last = int(distance[is_finite].max())
+    last = int(distance[np.isfinite(distance)].max())
     means = []
     for step in range(1, last + 1):
-        is_there = distance == step
-        means.append(mean_or_none(error[is_there]))
-    correlation = correlate_with_distance(error, distance)
+        means.append(mean_or_none(error[distance == step]))
     return {
-        "border_rank_correlation": correlation,
+        "border_rank_correlation": correlate_with_distance(error, distance),
         "border_relative_mse": means,
     }
 
@@ -266,14 +262,11 @@ def find_levels(dataset: Dataset) -> Array:
     """Counts factors that differ between points and the nearest ID point."""
     space = dataset.space
     index = space.to_index(dataset.splits.grid)
-    train = sample_training_points(dataset)
-    train_index = space.to_index(train)
+    train_index = space.to_index(sample_training_points(dataset))
     trained = np.unique(train_index, axis=0)
 
-    places = find_nearest(index, trained, space)
-    nearest = trained[places]
-    differs = index != nearest
-    return differs.sum(axis=1)
+    nearest = trained[find_nearest(index, trained, space)]
+    return np.count_nonzero(index != nearest, axis=1)
 
 
 def list_levels(dataset: Dataset) -> Iterator[tuple[str, str, Array]]:
@@ -345,7 +338,10 @@ def predict_references(dataset: Dataset) -> Arrays:
     return predictions
 
 
-def score_references(dataset: Dataset, truth: Array) -> References:
+def score_references(
+    dataset: Dataset,
+    truth: Array,
+) -> References:
     """Scores predictors without a network.
 
     Args:
@@ -381,7 +377,10 @@ def score_references(dataset: Dataset, truth: Array) -> References:
     return scores
 
 
-def score_predicted(dataset: Dataset, truth: Array) -> References:
+def score_predicted(
+    dataset: Dataset,
+    truth: Array,
+) -> References:
     """Scores the predictors of `predict_references`, as `score_references`.
 
     Args:
@@ -452,14 +451,21 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, list[Array]]]:
             yield f"modulo_{factor.name}", [replaced]
 
 
-def _replace(points: Array, column: int, values: Array | float) -> Array:
+def _replace(
+    points: Array,
+    column: int,
+    values: Array | float,
+) -> Array:
     """Copies points [n, F] with other values of one factor."""
     replaced = points.copy()
     replaced[:, column] = values
     return replaced
 
 
-def _all_exist(dataset: Dataset, sets: Sequence[Array]) -> bool:
+def _all_exist(
+    dataset: Dataset,
+    sets: Sequence[Array],
+) -> bool:
     """Tests if all points of some sets exist.
 
     Args:
@@ -478,15 +484,17 @@ def _all_exist(dataset: Dataset, sets: Sequence[Array]) -> bool:
     return bool((places >= 0).all())
 
 
-def average_images(dataset: Dataset, sets: Sequence[Array]) -> Array:
+def average_images(
+    dataset: Dataset,
+    sets: Sequence[Array],
+) -> Array:
     """Averages the true images of several sets of points, [n, H, W, C].
 
     Args:
         dataset: Draws the images.
         sets: Points, [n, F] each.
     """
-    num_points = len(sets[0])
-    total = np.zeros((num_points, *dataset.image_shape))
+    total = np.zeros((len(sets[0]), *dataset.image_shape))
     for points in sets:
         # Points that differ in the averaged factor alone are equal now.
         distinct, places = np.unique(points, axis=0, return_inverse=True)
@@ -512,16 +520,13 @@ def _merge_values(
     Returns:
         The value that stands for the one of each point, [n]; NaN if none does.
     """
-    num_points = len(index)
-    substitutes = np.full(num_points, np.nan)
+    substitutes = np.full(len(index), np.nan)
     for group in groups:
-        difference = values[:, None] - group
-        distance = np.abs(difference)
+        distance = np.abs(values[:, None] - group)
         merged = distance.argmin(axis=0)
-        most_frequent = counts[merged].argmax()
-        substitute = merged[most_frequent]
+        most_frequent = merged[counts[merged].argmax()]
         is_merged = np.isin(index, merged)
-        substitutes[is_merged] = values[substitute]
+        substitutes[is_merged] = values[most_frequent]
     return substitutes
 
 
@@ -541,17 +546,16 @@ def _score(
         truth: True images, [n, H, W, C].
         subsets: Masks of points by name, [n] each.
     """
-    reference = np.broadcast_to(dataset.reference, truth.shape)
-    blank = compute_mse(
-        dataset,
-        points,
-        reference,
-        truth,
-    )
     error = compute_mse(
         dataset,
         points,
         images,
+        truth,
+    )
+    blank = compute_mse(
+        dataset,
+        points,
+        dataset.reference,
         truth,
     )
     scores = {}
@@ -567,13 +571,12 @@ def _score(
         distance = compute_mse(
             dataset,
             points[rows],
-            np.broadcast_to(mean_image, targets.shape),
+            mean_image,
             targets,
         )
         variance = distance.mean()
         if variance > TINY * mean_blank:
-            r2 = 1 - mean_error / variance
-            scores[f"{name}_r2"] = float(r2)
+            scores[f"{name}_r2"] = float(1 - mean_error / variance)
     return scores
 
 
@@ -605,6 +608,5 @@ def score_certified(
     r2 = {}
     for name, rows in subsets.items():
         if rows.any():
-            score = scores.get(f"{name}_r2")
-            r2[name] = finite_or_none(score)
+            r2[name] = finite_or_none(scores.get(f"{name}_r2"))
     return r2

@@ -32,6 +32,7 @@ import importlib
 import json
 import math
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -74,7 +75,10 @@ WITH_TENSORFLOW = {
     "run_analysis",
 }
 # As in the table at the end of a training.
-SUBSET_WORDS = {"id": "trained", "ood": "held out"}
+SUBSET_WORDS = {
+    "id": "trained",
+    "ood": "held out",
+}
 # Metrics of these modules are shown first.
 FIRST = ["scores", "geometry", "probes"]
 # Points of ID and of OOD, and units, of the trial before training.
@@ -107,7 +111,6 @@ class Metric:
     is_leading: bool = False  # figures of sweeps show it
     of: Of = "run"
     function: Callable[..., Any] | None = None  # None if it is not imported
-    is_user: bool = False
 
     @property
     def axis(self) -> str:
@@ -293,7 +296,10 @@ def is_measured(path: Path) -> bool:
     return entry.get("version") == compute_code_version()
 
 
-def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
+def write_run_metrics(
+    path: Path,
+    metrics: Mapping[str, Any],
+) -> None:
     """Writes metrics into a run folder, with the version of the code.
 
     Args:
@@ -419,9 +425,17 @@ def _make_user_metric(
     Raises:
         ValueError: If an argument is invalid.
     """
-    rule = _find_broken_rule(name, per, better)
     limits = _parse_range(range)
-    if not rule and limits is None:
+    rule = ""
+    if not re.fullmatch("[a-z_][a-z0-9_]*", name):
+        rule = "its name must be small letters, digits and underscores"
+    elif name in RESERVED:
+        rule = "its name must be no name of another entry"
+    elif per not in ("stage", "image"):
+        rule = f"per must be stage or image, got {per!r}"
+    elif better not in (None, "low", "high"):
+        rule = f"better must be low, high or None, got {better!r}"
+    elif limits is None:
         rule = f"range must be (low, high), low < high, got {range!r}"
     if rule or limits is None:
         raise ValueError(f"the metric {name!r}: {rule}")
@@ -434,31 +448,11 @@ def _make_user_metric(
         better=cast(Better | None, better),
         is_leading=True,
         of=cast(Of, per),
-        is_user=True,
     )
     if per == "image":
         return metric
-    chart = Chart(
-        name=name,
-        title=metric.label,
-        axis=metric.axis,
-    )
+    chart = Chart(name, title=metric.label, axis=metric.axis)
     return dataclasses.replace(metric, chart=chart)
-
-
-def _find_broken_rule(name: str, per: str, better: str | None) -> str:
-    """Returns the rule that an argument breaks; empty without one."""
-    is_identifier = name.isascii() and name.isidentifier()
-    is_small = name == name.lower()
-    if not is_identifier or not is_small:
-        return "its name must be small letters, digits and underscores"
-    if name in RESERVED:
-        return "its name must be no name of another entry"
-    if per not in ("stage", "image"):
-        return f"per must be stage or image, got {per!r}"
-    if better not in (None, "low", "high"):
-        return f"better must be low, high or None, got {better!r}"
-    return ""
 
 
 def _parse_range(range: Any) -> Limits | None:
@@ -553,15 +547,28 @@ def try_metrics(dataset: Dataset) -> None:
         rng = np.random.default_rng(0)
         units = rng.normal(size=(len(rows), TRIAL_UNITS))
         activations = units.astype(np.float32)
-        stage_view = StageView("stage_0", activations, points, is_ood)
+        stage_view = StageView(
+            "stage_0",
+            activations,
+            points,
+            is_ood,
+        )
         _compute(metric, stage_view)
     for metric in list_registered("image"):
         truth = dataset.render_array(points)
-        image_view = ImageView(truth, truth, points, is_ood)
+        image_view = ImageView(
+            truth,
+            truth,
+            points,
+            is_ood,
+        )
         _compute(metric, image_view)
 
 
-def _compute(metric: Metric, view: StageView | ImageView) -> Array | None:
+def _compute(
+    metric: Metric,
+    view: StageView | ImageView,
+) -> Array | None:
     """Calls a metric of a user.
 
     Args:

@@ -131,7 +131,11 @@ class RunAnalysis(OutputAnalysis):
             run=run,
         )
 
-    def rename(self, name: str, setting: str) -> RunAnalysis:
+    def rename(
+        self,
+        name: str,
+        setting: str,
+    ) -> RunAnalysis:
         """Makes the same analysis by another name, with all its results.
 
         Args:
@@ -305,7 +309,12 @@ class RunAnalysis(OutputAnalysis):
             summary[stage] = scores | probes[stage]
         if list_registered("stage"):
             for stage, activations in self.read_stages():
-                view = StageView(stage, activations, self.splits.grid, is_ood)
+                view = StageView(
+                    stage,
+                    activations,
+                    self.splits.grid,
+                    is_ood,
+                )
                 summary[stage] |= compute_stage_metrics(view)
         return LayerAnalysis(summary, self.log_volume)
 
@@ -496,7 +505,10 @@ class RunAnalysis(OutputAnalysis):
         return statistics
 
 
-def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
+def measure_run(
+    path: str | Path,
+    traced: Sequence[TracedModel] = (),
+) -> None:
     """Adds the metrics of a finished run to its `metrics.json`.
 
     A run whose metrics are of this version of the code is left as it is.
@@ -545,7 +557,10 @@ def compute_metrics(analysis: RunAnalysis) -> dict[str, Any]:
 
     for name, value in numbers.items():
         numbers[name] = _to_numbers(value)
-    return {"stages": analysis.stages, **numbers}
+    return {
+        "stages": analysis.stages,
+        **numbers,
+    }
 
 
 def _to_numbers(value: Any) -> Any:

@@ -72,7 +72,10 @@ PART_ROUNDING = 1e-10
 
 
 @features.single_threaded
-def compute_schmidt_values(gram: Array, shape: Sequence[int]) -> Array:
+def compute_schmidt_values(
+    gram: Array,
+    shape: Sequence[int],
+) -> Array:
     """Computes the singular values of a kernel between two factors (eq. 30).
 
     Args:
@@ -157,7 +160,10 @@ def center_kernel(gram: Array) -> Array:
     return centered * largest
 
 
-def arrange_grid(gram: Array, shape: Sequence[int]) -> Array:
+def arrange_grid(
+    gram: Array,
+    shape: Sequence[int],
+) -> Array:
     """Reshapes a Gram matrix over a complete grid to [x, y, ..., x', y', ...].
 
     Args:
@@ -178,7 +184,10 @@ def _square(values: Array) -> Array:
     return scaled**2
 
 
-def summarize_anova(gram: Array, shape: Sequence[int]) -> Scores:
+def summarize_anova(
+    gram: Array,
+    shape: Sequence[int],
+) -> Scores:
     """Splits the variance of a kernel by the order of its terms (A.5).
 
     Args:
@@ -230,7 +239,10 @@ def summarize_anova(gram: Array, shape: Sequence[int]) -> Scores:
     return make_scores(numbers)
 
 
-def _keep(blocks: Array, factors: list[int]) -> Array:
+def _keep(
+    blocks: Array,
+    factors: list[int],
+) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     first = [i for i in range(count) if i not in factors]
@@ -248,7 +260,10 @@ def remove_marginals(images: Array) -> Array:
     return maps
 
 
-def compute_interaction_r2(images: Array, truth: Array) -> float | None:
+def compute_interaction_r2(
+    images: Array,
+    truth: Array,
+) -> float | None:
     """Computes R^2 of the interaction part of images on the true part.
 
     Args:

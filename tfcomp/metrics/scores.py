@@ -1,9 +1,9 @@
 """Scores images against the truth.
 
-Images are `[n, H, W, C]` or `[n, H, W]` with `image[row = y, column = x]`;
-positions are `[n, 2]` in pixels, in the order (x, y). Peaks are found in the
-mean over channels. The background of a `bright` image is 0, of a `dark` one 1;
-a bump has height 1.
+Images are `[n, H, W, C]` with `image[row = y, column = x]`; positions are
+`[n, 2]` in pixels, in the order (x, y). Peaks are found in the mean over
+channels. The background of a `bright` image is 0, of a `dark` one 1; a bump has
+height 1.
 
 An image that is not finite has no peak: its position is never right, its number
 of peaks is 0, and mean errors are None.
@@ -63,35 +63,27 @@ _CONNECTED = np.zeros((3, 3, 3), bool)
 _CONNECTED[1] = True
 
 
-def compute_mse_per_image(images: Array, truth: Array) -> Array:
+def compute_mse_per_image(
+    images: Array,
+    truth: Array,
+) -> Array:
     """Computes the squared error of each image, `[n]`.
 
     Args:
-        images: Outputs of a model, `[n, H, W, C]` or `[n, H, W]`.
+        images: Outputs of a model, `[n, H, W, C]`.
         truth: True images of the same size.
 
     Returns:
         Means over pixels and channels.
-
-    Raises:
-        ValueError: If the sizes differ.
     """
-    images = _drop_channel(images)
-    truth = _drop_channel(truth)
-    if images.shape != truth.shape:
-        sizes = f"{images.shape} and {truth.shape}"
-        raise ValueError(f"images and truth must have the same size: {sizes}")
-
     error = np.zeros(len(images))
-    pixels = tuple(range(1, images.ndim))
     # In blocks: double copies of all images would fill memory.
-    num_images = len(images)
-    for start in range(0, num_images, _BLOCK):
+    for start in range(0, len(images), _BLOCK):
         block = slice(start, start + _BLOCK)
         # NumPy reuses the memory of an array without a name, whose order
         # decides the last bits of the mean.
         difference = np.asarray(images[block], float) - truth[block]
-        error[block] = np.mean(difference**2, axis=pixels)
+        error[block] = np.mean(difference**2, axis=(1, 2, 3))
     return error
 
 
@@ -106,54 +98,56 @@ def compute_mse(
     Args:
         dataset: Knows if a combination has several images.
         factors: The points, [n, F].
-        images: Outputs, [n, H, W, C].
+        images: Outputs, [n, H, W, C], or one for all points, [H, W, C].
         truth: True images, [n, H, W, C].
     """
+    outputs = np.broadcast_to(images, truth.shape)
     if dataset.compare is not None:
-        error, _ = dataset.compare(factors, images)
+        error, _ = dataset.compare(factors, outputs)
         return error
-    return compute_mse_per_image(images, truth)
+    return compute_mse_per_image(outputs, truth)
 
 
-def compute_peaks(images: Array, polarity: str) -> Array:
+def compute_peaks(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Finds the first extreme pixel of each image.
 
     Args:
-        images: `[n, H, W, C]` or `[n, H, W]`.
+        images: `[n, H, W, C]`.
         polarity: `bright` or `dark`.
 
     Returns:
         Places (x, y) in pixels, `[n, 2]`; NaN for an image that is not finite.
     """
     bright = _to_bright(images, polarity)
-    count, height, width = bright.shape
-    flat = bright.reshape(count, height * width)
-    brightest = flat.argmax(axis=1)
-    row, column = np.divmod(brightest, width)
+    _, height, width = bright.shape
+    flat = bright.reshape(-1, height * width)
+    row, column = np.divmod(flat.argmax(axis=1), width)
     peaks = np.stack([column, row], axis=1)  # [n, 2]
-    peaks = peaks.astype(float)
 
-    is_number = np.isfinite(flat)
-    is_finite = is_number.all(axis=1)
-    peaks[~is_finite] = np.nan
-    return peaks
+    is_finite = np.isfinite(flat).all(axis=1, keepdims=True)
+    return np.where(is_finite, peaks, np.nan)
 
 
-def count_peaks(images: Array, polarity: str) -> Array:
+def count_peaks(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
     Extrema have eight neighbors; a plateau of equal pixels counts once.
 
     Args:
-        images: `[n, H, W, C]` or `[n, H, W]`.
+        images: `[n, H, W, C]`.
         polarity: `bright` or `dark`.
     """
     bright = _to_bright(images, polarity)
-    num_images = len(bright)
-    threshold = np.full(num_images, PEAK_THRESHOLD)
+    threshold = np.full(len(bright), PEAK_THRESHOLD)
     peaks = _find_peaks(bright, threshold)
     image, *_ = np.unravel_index(peaks, bright.shape)
-    return np.bincount(image, minlength=num_images)
+    return np.bincount(image, minlength=len(bright))
 
 
 def count_own_peaks(
@@ -168,7 +162,7 @@ def count_own_peaks(
     it.
 
     Args:
-        images: `[n, H, W, C]` or `[n, H, W]`.
+        images: `[n, H, W, C]`.
         polarity: `bright` or `dark`.
         least_height: Of a peak; a bump has 1.
 
@@ -176,27 +170,23 @@ def count_own_peaks(
         Counts; NaN for an image that is not finite.
     """
     bright = _to_bright(images, polarity)
-    is_number = np.isfinite(bright)
-    is_finite = is_number.all(axis=(1, 2))
+    is_finite = np.isfinite(bright).all(axis=(1, 2))
     highest = bright.max(axis=(1, 2), initial=0.0)
     threshold = PEAK_THRESHOLD * highest
     threshold = np.maximum(threshold, least_height)
     peaks = _find_peaks(bright, threshold)
 
     # The highest of an image first, which are stable in the order of pixels.
-    heights = bright.reshape(-1)
-    heights = heights[peaks]
+    heights = bright.ravel()[peaks]
     order = np.argsort(-heights, kind="stable")
-    places = np.unravel_index(peaks[order], bright.shape)
-    image, row, column = places
+    image, row, column = np.unravel_index(peaks[order], bright.shape)
     place = np.stack([row, column], axis=1)  # [peaks, 2]
 
     counts = np.zeros(len(bright), np.int64)
     while len(image):
         left, first = np.unique(image, return_index=True)
         counts[left] += 1
-        number = np.searchsorted(left, image)
-        highest_peak = first[number]
+        highest_peak = first[np.searchsorted(left, image)]
         steps = place - place[highest_peak]
         distance = np.linalg.norm(steps, axis=1)
         is_apart = distance >= PEAK_DISTANCE
@@ -265,7 +255,7 @@ def score_images(
     """Scores every image, for `average_scores`, `[n]` by name.
 
     Args:
-        images: Outputs of a model, `[n, H, W, C]` or `[n, H, W]`.
+        images: Outputs of a model, `[n, H, W, C]`.
         truth: True images of the same shape.
         positions: Of the true peaks, `[n, 2]`; None skips their scores.
         polarity: `bright` or `dark`.
@@ -280,17 +270,13 @@ def score_images(
     if positions is None:
         return scores
 
-    places = np.asarray(positions)
-    offsets = _measure_offsets(images, places, polarity)
-    is_within = np.abs(offsets) <= POSITION_TOLERANCE
-    is_close = is_within.all(axis=1)
+    offsets = _measure_offsets(images, np.asarray(positions), polarity)
+    is_close = (np.abs(offsets) <= POSITION_TOLERANCE).all(axis=1)
     # All pixels of a constant image tie, so that its "peak" is pixel (0, 0).
     bright = _to_bright(images, polarity)
-    ranges = np.ptp(bright, axis=(1, 2))
-    varies = ranges > 0
+    varies = np.ptp(bright, axis=(1, 2)) > 0
     is_right = is_close & varies
-    largest_error = HIT_ERROR * scores["blank_mse"]
-    is_near = scores["mse"] < largest_error
+    is_near = scores["mse"] < HIT_ERROR * scores["blank_mse"]
     x, y = offsets.T
     scores["hit_rate"] = is_right & is_near
     scores["position_accuracy"] = is_right
@@ -299,7 +285,11 @@ def score_images(
     return scores
 
 
-def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
+def _measure_offsets(
+    images: Array,
+    positions: Array,
+    polarity: str,
+) -> Array:
     """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
     peaks = compute_peaks(images, polarity)
     # The truth may have one coordinate alone, as a stripe has.
@@ -311,7 +301,10 @@ def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
     return np.where(is_absent, 0.0, offsets)
 
 
-def average_scores(each: Mapping[str, Array], offset: float) -> Scores:
+def average_scores(
+    each: Mapping[str, Array],
+    offset: float,
+) -> Scores:
     """Averages scores over images (`score_images`).
 
     Args:
@@ -347,7 +340,10 @@ def average_scores(each: Mapping[str, Array], offset: float) -> Scores:
     return scores | means
 
 
-def _find_peaks(bright: Array, threshold: Array) -> Array:
+def _find_peaks(
+    bright: Array,
+    threshold: Array,
+) -> Array:
     """Finds the first pixels of maxima above thresholds.
 
     Args:
@@ -357,24 +353,20 @@ def _find_peaks(bright: Array, threshold: Array) -> Array:
     Returns:
         Places in the flattened images, in the order of their tops.
     """
-    is_number = np.isfinite(bright)
-    is_finite = is_number.all(axis=(1, 2))
+    is_finite = np.isfinite(bright).all(axis=(1, 2))
     bright[~is_finite] = 0.0
     highest = ndimage.maximum_filter(bright, _NEIGHBORS)
     is_high = bright > threshold[:, None, None]
-    is_highest = bright == highest
-    is_top = is_high & is_highest
+    is_top = is_high & (bright == highest)
     labels, num_labels = ndimage.label(is_top, _CONNECTED)
 
     # No neighbor of a top is higher, but a neighbor of an equally high one may
     # be: such a plateau is a step on a slope (a shoulder) and no peak.
     others = np.where(is_top, -np.inf, bright)
     beside = ndimage.maximum_filter(others, _NEIGHBORS)
-    is_beside = beside == bright
-    is_shoulder = is_top & is_beside
+    is_shoulder = is_top & (beside == bright)
     is_peak = np.ones(num_labels + 1, bool)
-    shoulders = labels[is_shoulder]
-    is_peak[shoulders] = False
+    is_peak[labels[is_shoulder]] = False
     is_peak[0] = False  # the label of all other pixels
 
     pixels = np.flatnonzero(is_top)
@@ -384,21 +376,13 @@ def _find_peaks(bright: Array, threshold: Array) -> Array:
     return pixels[first]
 
 
-def _drop_channel(images: Array) -> Array:
-    """Removes the axis of a single channel."""
-    images = np.asarray(images)
-    if images.shape[3:] == (1,):
-        return images[..., 0]
-    return images
-
-
-def _to_bright(images: Array, polarity: str) -> Array:
+def _to_bright(
+    images: Array,
+    polarity: str,
+) -> Array:
     """Copies images as bumps of 1 on a background of 0, `[n, H, W]`."""
-    stack = _drop_channel(images)
-    stack = np.asarray(stack, float)
-    if stack.ndim == 4:
-        stack = stack.mean(axis=-1)
-    contrast = stack - BACKGROUNDS[polarity]
+    maps = np.asarray(images, float).mean(axis=-1)
+    contrast = maps - BACKGROUNDS[polarity]
     if polarity == "bright":
         return contrast
     return -contrast
@@ -491,7 +475,12 @@ def _score_subsets(
     starts: Iterable[int] = range(0, num_points, BLOCK)
     if images is None:  # which may take long
         num_blocks = -(-num_points // BLOCK)
-        starts = show_progress(starts, "scores", "block", num_blocks)
+        starts = show_progress(
+            starts,
+            "scores",
+            "block",
+            num_blocks,
+        )
 
     blocks = []
     sums = {}  # of true images, less the reference
@@ -510,7 +499,13 @@ def _score_subsets(
             targets = truth[rows]
 
         is_ood = scored.is_ood[rows]
-        block = score_points(dataset, outputs, targets, points, is_ood)
+        block = score_points(
+            dataset,
+            outputs,
+            targets,
+            points,
+            is_ood,
+        )
         blocks.append(block)
         for name, mask in subsets.items():
             is_in = mask[rows]
@@ -575,7 +570,10 @@ def score_points(
     return scores | compute_image_metrics(view)
 
 
-def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
+def compute_error_ratio(
+    dataset: Dataset,
+    evaluation: Evaluation,
+) -> Array:
     """Divides MSE by the MSE of `Dataset.reference`, at grid points, [n].
 
     Args:
@@ -584,34 +582,36 @@ def compute_error_ratio(dataset: Dataset, evaluation: Evaluation) -> Array:
     """
     points = dataset.splits.grid
     truth = evaluation.truth
-    images = evaluation.images
-    reference = np.broadcast_to(dataset.reference, truth.shape)
     error = compute_mse(
         dataset,
         points,
-        images,
+        evaluation.images,
         truth,
     )
     blank = compute_mse(
         dataset,
         points,
-        reference,
+        dataset.reference,
         truth,
     )
     return divide(error, blank)
 
 
-def divide(values: Array, by: Array) -> Array:
+def divide(
+    values: Array,
+    by: Array,
+) -> Array:
     """Divides values; 0 / 0 is 0, and another value over 0 is infinite.
 
     Args:
         values: The numbers above the line.
         by: The numbers below it, of the same shape.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        is_zero = values == 0
-        ratio = values / by
-        return np.where(is_zero, 0.0, ratio)
+    with np.errstate(
+        invalid="ignore",
+        divide="ignore",
+    ):
+        return np.where(values == 0, 0.0, values / by)
 
 
 @computes(
@@ -647,39 +647,26 @@ def measure_peaks(analysis: RunAnalysis) -> dict[str, Any]:
     images = analysis.evaluation.images
     polarity = analysis.dataset.polarity
     counts = count_own_peaks(images, polarity)
-    counts_by_height = []
-    for height in PEAK_HEIGHTS:
-        counts_by_height.append(count_own_peaks(images, polarity, height))
+    curves = [count_own_peaks(images, polarity, h) for h in PEAK_HEIGHTS]
     bright = _to_bright(images, polarity)
     highest = bright.max(axis=(1, 2), initial=-np.inf)
 
     numbers: dict[str, Any] = {}
     for name, rows in analysis.subsets.items():
         peaks = counts[rows]
-        several = compute_peak_share(peaks, several=True)
-        curve = []
-        for peaks_of_height in counts_by_height:
-            share = compute_peak_share(peaks_of_height[rows], several=True)
-            curve.append(share)
-        numbers[f"multiple_peaks_{name}"] = several
-        numbers[f"no_peak_{name}"] = compute_peak_share(peaks, several=False)
-        numbers[f"multiple_peaks_by_height_{name}"] = curve
+        shares = [_share(curve[rows] > 1, curve[rows]) for curve in curves]
+        numbers[f"multiple_peaks_{name}"] = _share(peaks > 1, peaks)
+        numbers[f"no_peak_{name}"] = _share(peaks == 0, peaks)
+        numbers[f"multiple_peaks_by_height_{name}"] = shares
         numbers[f"peak_height_{name}"] = median_or_none(highest[rows])
     return numbers
 
 
-def compute_peak_share(counts: Array, several: bool) -> float | None:
-    """Computes the share of images with two peaks or more, or with none.
-
-    Args:
-        counts: Peaks of each image, NaN where they are unknown, `[n]`.
-        several: True for two or more, False for none.
-
-    Returns:
-        The share; None if it is unknown.
-    """
-    if not np.isfinite(counts).all():
+def _share(
+    is_counted: Array,
+    counts: Array,
+) -> float | None:
+    """Computes the share of images that count; None if a count is NaN."""
+    if np.isnan(counts).any():
         return None
-    if several:
-        return mean_or_none(counts > 1)
-    return mean_or_none(counts == 0)
+    return mean_or_none(is_counted)

@@ -163,7 +163,10 @@ def compute_superposition(
     return scores
 
 
-def _make_scores(is_blank: Array, distance: Array) -> SuperpositionScores:
+def _make_scores(
+    is_blank: Array,
+    distance: Array,
+) -> SuperpositionScores:
     """Makes scores whose R^2 is NaN at every OOD point, to be filled in."""
     r2 = {}
     for name in PREDICTORS:
@@ -239,8 +242,8 @@ def make_span(regressors: Array) -> Explain:
     is_kept = values > _RANK * largest  # none if all outputs are blank
     roots = np.sqrt(values[is_kept])
     vectors = vectors[:, is_kept]
-    root = vectors * roots
-    root = root.T  # [rank, k]: root^T root is the matrix of inner products
+    # [rank, k]: root^T root is the matrix of inner products.
+    root = (vectors * roots).T
 
     def explain(target: Array) -> float:
         """Explains one output, [pixels]."""
@@ -254,14 +257,16 @@ def make_span(regressors: Array) -> Explain:
         inside = products @ vectors / roots  # [rank]
         _, residual = scipy.optimize.nnls(root, inside)
         # The part of the target outside of the span is not explained.
-        squared_length = inside @ inside
-        explained = squared_length - residual**2
+        explained = inside @ inside - residual**2
         return float(np.clip(explained, 0, 1))
 
     return explain
 
 
-def compute_projection_r2(target: Array, regressors: Array) -> float:
+def compute_projection_r2(
+    target: Array,
+    regressors: Array,
+) -> float:
     """Explains a target with weights of either sign.
 
     Args:
@@ -271,31 +276,21 @@ def compute_projection_r2(target: Array, regressors: Array) -> float:
     Returns:
         R^2 in [0, 1]; NaN if not finite.
     """
-    is_finite = np.isfinite(target).all()
-    is_finite = is_finite and np.isfinite(regressors).all()
+    is_finite = np.isfinite(target).all() and np.isfinite(regressors).all()
     if not is_finite:
         return float("nan")
 
     (unit,) = normalize_outputs(target[None])
     regressors = normalize_outputs(regressors)
-    solution = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
-    weights = solution[0]
+    weights, *_ = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
     residual = unit - weights @ regressors
-    error = np.sum(residual**2)
-    r2 = np.clip(1 - error, 0, 1)
-    return float(r2)
+    return float(np.clip(1 - np.sum(residual**2), 0, 1))
 
 
 def normalize_outputs(rows: Array) -> Array:
     """Scales outputs [n, pixels] to length one; blank ones stay."""
-    lengths = np.linalg.norm(
-        rows,
-        axis=1,
-        keepdims=True,
-    )
-    has_length = lengths > 0
-    divisors = np.where(has_length, lengths, 1)
-    return rows / divisors
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1)
 
 
 @single_threaded
@@ -323,11 +318,9 @@ def superpose(
     factors = []
     for column in np.asarray(index).T:
         levels, level_of_point = np.unique(column, return_inverse=True)
-        codes = np.eye(len(levels))
-        code = codes[level_of_point[is_id]]  # [n_id, levels]
+        code = np.eye(len(levels))[level_of_point[is_id]]  # [n_id, levels]
         sums = code.T @ id_outputs
-        counts = code.sum(axis=0)
-        factors.append((level_of_point, sums, counts))
+        factors.append((level_of_point, sums, code.sum(axis=0)))
 
     images = np.zeros_like(flat)
     r2 = np.full(len(flat), np.nan)
@@ -338,36 +331,35 @@ def superpose(
             # An ID output does not predict itself.
             num_others = counts[level] - is_id[i]
             if num_others > 0:
-                own_output = is_id[i] * target
-                sum_of_others = sums[level] - own_output
+                sum_of_others = sums[level] - is_id[i] * target
                 means.append(sum_of_others / num_others)
-        if not means:
-            continue
-        if not np.isfinite([target, *means]).all():
+        if not means or not np.isfinite([target, *means]).all():
             continue
 
         images[i] = _project_onto(means, target)
         squared_length = target @ target
         if squared_length:
             residual = target - images[i]
-            error = np.sum(residual**2)
-            r2[i] = 1 - error / squared_length
-    r2 = np.clip(r2, 0, 1)
-    return images, r2
+            r2[i] = 1 - np.sum(residual**2) / squared_length
+    return images, np.clip(r2, 0, 1)
 
 
-def _project_onto(means: list[Array], target: Array) -> Array:
+def _project_onto(
+    means: list[Array],
+    target: Array,
+) -> Array:
     """Combines a few images [pixels] by least squares to a target [pixels]."""
     regressors = normalize_outputs(np.stack(means))  # [k, pixels]
     # The normal equations, whose matrix is small: k is the number of factors.
-    products = regressors @ regressors.T
-    inverse = np.linalg.pinv(products, rcond=1e-9)
-    target_products = regressors @ target
-    weights = inverse @ target_products
+    inverse = np.linalg.pinv(regressors @ regressors.T, rcond=1e-9)
+    weights = inverse @ (regressors @ target)
     return weights @ regressors
 
 
-def mark_scored(count: int, num_factors: int) -> Array:
+def mark_scored(
+    count: int,
+    num_factors: int,
+) -> Array:
     """Chooses the OOD points that are scored.
 
     These are all points, or of three and more factors at most `MAX_POINTS`: a
@@ -382,14 +374,15 @@ def mark_scored(count: int, num_factors: int) -> Array:
     """
     is_scored = np.ones(count, bool)
     if num_factors > 2 and count > MAX_POINTS:
-        rng = np.random.default_rng(0)
-        order = rng.permutation(count)
-        left_out = order[MAX_POINTS:]
-        is_scored[left_out] = False
+        order = np.random.default_rng(0).permutation(count)
+        is_scored[order[MAX_POINTS:]] = False
     return is_scored
 
 
-def choose_memories(shares: Array, distances: Array) -> Array:
+def choose_memories(
+    shares: Array,
+    distances: Array,
+) -> Array:
     """Chooses at most `MAX_MEMORIES` ID points that share a factor.
 
     Points that share more factors go first, and among them nearer points.
@@ -403,10 +396,9 @@ def choose_memories(shares: Array, distances: Array) -> Array:
     """
     counts = shares.sum(axis=1)
     rows = np.flatnonzero(counts)
-    descending = -counts[rows]
-    order = np.lexsort((distances[rows], descending))  # by the last key first
-    nearest = rows[order[:MAX_MEMORIES]]
-    return np.sort(nearest)
+    # By the last key first.
+    order = np.lexsort((distances[rows], -counts[rows]))
+    return np.sort(rows[order[:MAX_MEMORIES]])
 
 
 @single_threaded
@@ -448,13 +440,14 @@ def summarize_superposition(scores: SuperpositionScores) -> Scores:
     summary = {"blank_fraction": mean_or_none(scores.is_blank)}
     for name in PREDICTORS:
         r2 = scores.r2[name]
-        is_finite = np.isfinite(r2)
-        summary[f"{name}_r2"] = mean_or_none(r2[is_finite])
+        summary[f"{name}_r2"] = mean_or_none(r2[np.isfinite(r2)])
     return summary
 
 
 def find_blank(
-    ood_outputs: Array, id_outputs: Array, share: float = BLANK
+    ood_outputs: Array,
+    id_outputs: Array,
+    share: float = BLANK,
 ) -> Array:
     """Marks OOD outputs that are blank, or faint, beside ID outputs.
 
@@ -469,18 +462,14 @@ def find_blank(
     Returns:
         A mask, [n_ood].
     """
-    id_squares = id_outputs**2
-    id_energies = id_squares.sum(axis=1)
-    is_finite = np.isfinite(id_energies)
-    id_energies = id_energies[is_finite]
+    id_energies = np.sum(id_outputs**2, axis=1)
+    id_energies = id_energies[np.isfinite(id_energies)]
     median = 0.0
     if id_energies.size:
         median = float(np.median(id_energies))
 
-    squares = ood_outputs**2
-    energies = squares.sum(axis=1)
-    largest_blank = share**2 * median
-    return energies <= largest_blank
+    energies = np.sum(ood_outputs**2, axis=1)
+    return energies <= share**2 * median
 
 
 @single_threaded
@@ -541,18 +530,17 @@ def _remove_means(images: Array) -> Array:
 
     Even images, whose contrast is rounding, become zeros.
     """
-    squares = images**2
-    energies = squares.sum(axis=1)
-    means = images.mean(axis=1)
-    contrast = images - means[:, np.newaxis]
-    deviations = contrast**2
-    variations = deviations.sum(axis=1)
-    is_even = variations <= EVEN * energies
-    contrast[is_even] = 0.0
+    energies = np.sum(images**2, axis=1)
+    contrast = images - images.mean(axis=1, keepdims=True)
+    variations = np.sum(contrast**2, axis=1)
+    contrast[variations <= EVEN * energies] = 0.0
     return contrast
 
 
-def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
+def _choose_sets(
+    offsets: Array,
+    space: FactorSpace,
+) -> dict[str, list[Array]]:
     """Chooses the memories of each of `SETS` for one OOD point.
 
     Args:
@@ -585,7 +573,11 @@ def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
     }
 
 
-def _list_clear(offsets: Array, distances: Array, space: FactorSpace) -> Array:
+def _list_clear(
+    offsets: Array,
+    distances: Array,
+    space: FactorSpace,
+) -> Array:
     """Lists the ID points that differ clearly in every factor.
 
     Args:
@@ -600,14 +592,15 @@ def _list_clear(offsets: Array, distances: Array, space: FactorSpace) -> Array:
     for column, factor in enumerate(space):
         if factor.categorical:
             least[column] = 0.0  # any other class differs clearly
-    is_beyond = offsets > least
-    is_clear = is_beyond.all(axis=1)
-    clear = np.flatnonzero(is_clear)
+    clear = np.flatnonzero((offsets > least).all(axis=1))
     order = np.argsort(distances[clear], kind="stable")
     return clear[order]
 
 
-def find_faint(outputs: Array, is_ood: Array) -> Array:
+def find_faint(
+    outputs: Array,
+    is_ood: Array,
+) -> Array:
     """Marks the OOD outputs that are too faint to be scored.
 
     Args:
@@ -618,12 +611,14 @@ def find_faint(outputs: Array, is_ood: Array) -> Array:
         A mask, [n_ood].
     """
     flat = flatten_outputs(outputs)
-    ood_outputs = flat[is_ood]
-    id_outputs = flat[~is_ood]
-    return find_blank(ood_outputs, id_outputs, share=FAINT)
+    return find_blank(flat[is_ood], flat[~is_ood], share=FAINT)
 
 
-def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
+def summarize_sharing(
+    r2: Arrays,
+    distance: Array,
+    is_faint: Array,
+) -> Scores:
     """Averages R^2 over OOD points near ID, and over points far from it.
 
     Args:
@@ -643,8 +638,7 @@ def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
     numbers = {}
     for place, rows in places.items():
         for name, scores in r2.items():
-            is_scored = rows & np.isfinite(scores)
-            values = scores[is_scored]
+            values = scores[rows & np.isfinite(scores)]
             numbers[f"{name}_{place}_r2_centered"] = mean_or_none(values)
         numbers[f"faint_{place}_share"] = mean_or_none(is_faint[rows])
     return numbers

@@ -110,7 +110,10 @@ class Tuning:
         return np.minimum(total, 1.0)  # but for an ulp
 
 
-def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
+def compute_tuning(
+    activations: Array,
+    shape: Sequence[int],
+) -> Tuning:
     """Decomposes the variance of every unit over a grid (section 4.2).
 
     Args:
@@ -118,8 +121,7 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
             [prod(shape), ...].
         shape: Numbers of values of the factors.
     """
-    num_points = len(activations)
-    flat = np.reshape(activations, (num_points, -1))
+    flat = np.reshape(activations, (len(activations), -1))
     variances = []
     effects_by_block = []
     local_by_block = []
@@ -133,12 +135,10 @@ def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
 
     is_finite = np.isfinite(variance)
     largest = variance[is_finite].max(initial=0.0)
-    floor = DEAD_VARIANCE * largest
-    is_dead = is_finite & (variance <= floor)
+    is_dead = is_finite & (variance <= DEAD_VARIANCE * largest)
     is_alive = is_finite & ~is_dead
     shares = np.full_like(effects, np.nan)
-    variance_alive = variance[is_alive, None]
-    shares[is_alive] = effects[is_alive] / variance_alive
+    shares[is_alive] = effects[is_alive] / variance[is_alive, None]
     return Tuning(
         variance=variance,
         factor_shares=shares[:, :-2],
@@ -183,7 +183,11 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     return make_scores(scores)
 
 
-def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
+def _count_types(
+    sums: Array,
+    products: Array,
+    weights: Array,
+) -> Scores:
     """Computes the shares of units that are products, and sums.
 
     Args:
@@ -197,10 +201,8 @@ def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
         return NO_TYPES
     gain = products[counts] - sums[counts]
     weights = weights[counts]
-    is_product = gain > TYPE_MARGIN
-    is_sum = gain < -TYPE_MARGIN
-    product_share = np.average(is_product, weights=weights)
-    sum_share = np.average(is_sum, weights=weights)
+    product_share = np.average(gain > TYPE_MARGIN, weights=weights)
+    sum_share = np.average(gain < -TYPE_MARGIN, weights=weights)
     return {
         "product_share": product_share,
         "sum_share": sum_share,
@@ -234,14 +236,15 @@ def summarize_shapes(tuning: Tuning) -> Scores:
     is_bump = is_product & tuning.is_local[is_alive] & ~is_stripe
     is_other = ~is_stripe & ~is_bump
     masks = (is_stripe_x, is_stripe_y, is_bump, is_other)
-    return {
-        name: float(mask.mean())
-        for name, mask in zip(names, masks, strict=True)
-    }
+    means = [float(mask.mean()) for mask in masks]
+    return dict(zip(names, means, strict=True))
 
 
 @features.single_threaded
-def measure_effects(activations: Array, levels: Array) -> Array:
+def measure_effects(
+    activations: Array,
+    levels: Array,
+) -> Array:
     """Measures how much units follow a factor: the variance of its means.
 
     Args:
@@ -263,7 +266,11 @@ def measure_effects(activations: Array, levels: Array) -> Array:
     return np.average((means - center) ** 2, axis=0, weights=counts)
 
 
-def select_units(activations: Array, variance: Array, count: int) -> Array:
+def select_units(
+    activations: Array,
+    variance: Array,
+    count: int,
+) -> Array:
     """Chooses the units that vary most and differ most.
 
     Args:
@@ -276,8 +283,7 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
     """
     num_points = len(activations)
     flat = np.reshape(activations, (num_points, -1))
-    is_finite = np.isfinite(variance)
-    left = np.where(is_finite, variance, 0.0)
+    left = np.where(np.isfinite(variance), variance, 0.0)
     floor = DEAD_VARIANCE * left.max(initial=0.0)
     units: list[int] = []
     basis = np.empty((0, num_points))  # orthonormal, [k, n]
@@ -288,11 +294,9 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
         direction = direction - direction.mean()
         # Twice, since one pass of Gram-Schmidt leaves rounding of the first.
         for _ in range(2):
-            along = basis @ direction
-            direction = direction - basis.T @ along
+            direction = direction - basis.T @ (basis @ direction)
         # Of a constant unit, the variance may be rounding alone.
-        length = np.linalg.norm(direction) or 1.0
-        direction = direction / length
+        direction = direction / (np.linalg.norm(direction) or 1.0)
         basis = np.vstack([basis, direction])
 
         left -= _explain_variance(flat, direction)
@@ -300,20 +304,30 @@ def select_units(activations: Array, variance: Array, count: int) -> Array:
     return np.array(units, int)
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def _explain_variance(flat: Array, direction: Array) -> Array:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def _explain_variance(
+    flat: Array,
+    direction: Array,
+) -> Array:
     """Computes the variance [units] of a stage [n, units] along a direction."""
     products = []
     for part in iterate_units(flat):
-        block = np.float64(part)
-        products.append(direction @ block)
-    along = np.concatenate(products)
-    along = np.nan_to_num(along)
+        products.append(direction @ np.float64(part))
+    along = np.nan_to_num(np.concatenate(products))
     return along**2 / len(flat)
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def _decompose(
+    block: Array,
+    shape: tuple[int, ...],
+) -> tuple[Array, Array]:
     """Decomposes the variance of some units.
 
     Args:
@@ -343,17 +357,14 @@ def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     for axis in axes:
         effect = _average_others(grid, [axis])
         effects.append(effect)
-        squares = effect**2
-        parts.append(squares.mean(axis=axes))
+        parts.append(np.mean(effect**2, axis=axes))
 
     pairs = np.zeros_like(variance)
     for i, j in itertools.combinations(axes, 2):
         both = _average_others(grid, [i, j])
         both = both - effects[i] - effects[j]
-        squares = both**2
-        pairs += squares.mean(axis=axes)
-    columns = [*parts, pairs, products]
-    return variance, np.stack(columns, axis=1)
+        pairs += np.mean(both**2, axis=axes)
+    return variance, np.stack([*parts, pairs, products], axis=1)
 
 
 def _fit_products(maps: Array) -> Array:
@@ -365,17 +376,14 @@ def _fit_products(maps: Array) -> Array:
     grid = (0, 1)
     mean = np.mean(maps, axis=grid)
     nearer_end = _find_rest(maps)
-    deviations = maps - mean
-    total = np.mean(deviations**2, axis=grid)
+    total = np.mean((maps - mean) ** 2, axis=grid)
 
     explained = []
     for rest in (mean, nearer_end):
         shifted = maps - rest
         squares = np.mean(shifted**2, axis=grid)
-        first = _find_first(shifted)
-        explained.append(total - squares + first)
-    best = np.max(explained, axis=0)
-    return np.clip(best, 0.0, total)
+        explained.append(total - squares + _find_first(shifted))
+    return np.max(explained, axis=0).clip(0.0, total)
 
 
 def _find_rest(maps: Array) -> Array:
@@ -387,13 +395,18 @@ def _find_rest(maps: Array) -> Array:
     grid = (0, 1)
     low = np.min(maps, axis=grid)
     high = np.max(maps, axis=grid)
-    middle = (low + high) / 2
-    is_low = np.mean(maps, axis=grid) <= middle
+    is_low = np.mean(maps, axis=grid) <= (low + high) / 2
     return np.where(is_low, low, high)
 
 
-@np.errstate(invalid="ignore", over="ignore")
-def _find_local(block: Array, shape: tuple[int, ...]) -> Array:
+@np.errstate(
+    invalid="ignore",
+    over="ignore",
+)
+def _find_local(
+    block: Array,
+    shape: tuple[int, ...],
+) -> Array:
     """Marks units that are far from rest in a small part of the grid, [units].
 
     Args:
@@ -412,8 +425,7 @@ def _find_local(block: Array, shape: tuple[int, ...]) -> Array:
     for axis, size in enumerate(shape):
         is_reached = is_far.any(axis=1 - axis)  # [values, units]
         first = is_reached.argmax(axis=0)
-        backwards = is_reached[::-1]
-        last = size - 1 - backwards.argmax(axis=0)
+        last = size - 1 - is_reached[::-1].argmax(axis=0)
         is_local &= last - first + 1 <= size / 2
     return is_local
 
@@ -424,25 +436,24 @@ def _find_first(maps: Array) -> Array:
     Args:
         maps: Activations over two factors, [x, y, units].
     """
-    squares = maps**2
-    lengths = squares.sum(axis=1)  # [x, units]
-    longest = np.argmax(lengths, axis=0)
+    lengths = np.sum(maps**2, axis=1)  # [x, units]
+    longest = lengths.argmax(axis=0)
     units = np.arange(maps.shape[2])
-    brightest = maps[longest, :, units]
-    right = brightest.T  # [y, units]
+    right = maps[longest, :, units].T  # [y, units]
     for _ in range(_ITERATIONS):
         norm = np.linalg.norm(right, axis=0)
-        norm = np.maximum(norm, 1e-300)
-        right = right / norm
+        right = right / np.maximum(norm, 1e-300)
         left = np.einsum("xyu,yu->xu", maps, right)
         right = np.einsum("xyu,xu->yu", maps, left)
     # |M^T M v| for a unit v is the square of the singular value.
     square = np.linalg.norm(right, axis=0)
-    num_points = len(maps) * maps.shape[1]
-    return square / num_points
+    return square / (len(maps) * maps.shape[1])
 
 
-def _average_others(maps: Array, kept: list[int]) -> Array:
+def _average_others(
+    maps: Array,
+    kept: list[int],
+) -> Array:
     """Averages maps [..., units] over all factors but the kept ones."""
     others = set(range(maps.ndim - 1)).difference(kept)
     return maps.mean(axis=tuple(others), keepdims=True)

@@ -126,7 +126,10 @@ def compute_interval(
     return low, high
 
 
-def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
+def estimate_mean(
+    values: Values,
+    limits: Limits = REAL,
+) -> Statistics | None:
     """Estimates the mean over seeds, with Student's interval.
 
     Args:
@@ -153,7 +156,10 @@ def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
     return statistics
 
 
-def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
+def estimate_geometric(
+    values: Values,
+    _: Limits = REAL,
+) -> Statistics | None:
     """Estimates the geometric mean, with Student's interval of logarithms.
 
     Args:
@@ -187,7 +193,10 @@ def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
     )
 
 
-def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
+def estimate_share(
+    values: Values,
+    _: Limits = REAL,
+) -> Statistics | None:
     """Estimates the share of seeds whose value is 1 rather than 0.
 
     Each end of Clopper and Pearson's interval is a one-sided bound: `low` is
@@ -301,10 +310,16 @@ def compare_settings(
     import pandas as pd
 
     rows = []
-    by_score = table.groupby("score", sort=False)
+    by_score = table.groupby(
+        "score",
+        sort=False,
+    )
     for score, numbers in by_score:
         samples = []
-        groups = numbers.groupby([*flags, "score"], sort=False)
+        groups = numbers.groupby(
+            [*flags, "score"],
+            sort=False,
+        )
         for key, group in groups:
             values = group.set_index("seed")["value"]
             values = values.dropna().astype(float)
@@ -375,7 +390,11 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     return [adjusted.get(index) for index in range(len(p_values))]
 
 
-def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
+def _compare(
+    first: pd.Series,
+    second: pd.Series,
+    score: str,
+) -> dict[str, Any]:
     """Compares the values of two settings at the seeds that both have.
 
     Args:
@@ -496,7 +515,10 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     return flags
 
 
-def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
+def make_label(
+    setting: Mapping[str, Any],
+    names: Sequence[str],
+) -> str:
     """Formats the values of flags, as `encoding bump, depth 2`.
 
     Args:

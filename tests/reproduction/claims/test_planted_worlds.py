@@ -75,9 +75,13 @@ BUMPS = compose(X, Y)  # [n, rows, columns]
 def score(images: np.ndarray, truth: np.ndarray = BUMPS) -> dict[str, Any]:
     """OOD scores of images, as a run records them."""
     each = score_images(
-        images[IS_OOD], truth[IS_OOD], GRID[IS_OOD], polarity="bright"
+        images[IS_OOD, :, :, None],
+        truth[IS_OOD, :, :, None],
+        GRID[IS_OOD],
+        polarity="bright",
+        reference=0.0,
     )
-    return average_scores(each)
+    return average_scores(each, offset=0.0)
 
 
 def answer(claim: Any, evidence: Any) -> str:
