@@ -59,25 +59,20 @@ def draw_maps(
         cmap: Colors; by default from rcParams.
     """
     arrays = [grid_map.values for grid_map in maps.values()]
-    flat = [array.ravel() for array in arrays]
-    numbers = np.concatenate(flat)
-    is_finite = np.isfinite(numbers)
-    finite = numbers[is_finite]
+    numbers = np.concatenate([array.ravel() for array in arrays])
+    finite = numbers[np.isfinite(numbers)]
     if limits is None and finite.size:
         limits = (finite.min(), finite.max())
     low, high = limits or (0.0, 1.0)
     norm = Normalize(low, high)
 
-    aspects = [get_map_aspect(array.shape) for array in arrays]
-    width = MAP_SIZE * max(aspects)
+    width = MAP_SIZE * max(get_map_aspect(array.shape) for array in arrays)
     max_columns = MAX_COLUMNS
     if exhibits.is_narrow():
         max_columns = NARROW_COLUMNS
     num_rows, num_columns = exhibits.arrange_panels(len(maps), max_columns)
-    planes = []
-    for grid_map in maps.values():
-        planes.append((grid_map.factors, grid_map.downward))
-    has_one_plane = planes.count(planes[0]) == len(planes)
+    planes = {(grid.factors, grid.downward) for grid in maps.values()}
+    has_one_plane = len(planes) == 1
     # The additions make room for color bar, axis names and titles.
     total_width = num_columns * (width + 0.5) + 1.2
     total_height = num_rows * (MAP_SIZE + 0.8) + 0.4
@@ -141,11 +136,8 @@ def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
 
     tables = []
     for name, grid_map in maps.items():
-        names = []
-        values = []
-        for factor in grid_map.factors:
-            names.append(factor.name)
-            values.append(factor.values())
+        names = [factor.name for factor in grid_map.factors]
+        values = [factor.values() for factor in grid_map.factors]
         points = pd.MultiIndex.from_product(values, names=names)
         table = points.to_frame(index=False)
         table.insert(0, "map", name)
