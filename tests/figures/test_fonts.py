@@ -17,26 +17,22 @@ FAMILY = "Two Letters"
 
 
 def write_font(path: Path, letters: str):
-    """A font whose letters are bars of the full height."""
+    """A font whose letters are triangles of the full height."""
     pen = TTGlyphPen(None)
     pen.moveTo((0, 0))
     pen.lineTo((0, 900))
     pen.lineTo((400, 900))
-    pen.lineTo((400, 0))
     pen.closePath()
-    bar = pen.glyph()
+    triangle = pen.glyph()
     characters = {ord(letter): f"uni{ord(letter):04X}" for letter in letters}
     names = [".notdef", *characters.values()]
 
     builder = FontBuilder(1000)
     builder.setupGlyphOrder(names)
     builder.setupCharacterMap(characters)
-    builder.setupGlyf(dict.fromkeys(names, bar))
+    builder.setupGlyf(dict.fromkeys(names, triangle))
     builder.setupHorizontalMetrics(dict.fromkeys(names, (500, 0)))
-    builder.setupHorizontalHeader(
-        ascent=900,
-        descent=-100,
-    )
+    builder.setupHorizontalHeader(ascent=900, descent=-100)
     identity = {"familyName": FAMILY, "psName": FAMILY.replace(" ", "")}
     builder.setupNameTable({**identity, "styleName": "Regular"})
     builder.setupOS2()
@@ -62,11 +58,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def draw(name: str) -> Figure:
     table = pd.DataFrame({name: [0, 1], "b": [1, 0]})
-    return draw_curves(
-        table,
-        xlabel=name,
-        ylabel="y",
-    )
+    return draw_curves(table, xlabel=name, ylabel="y")
 
 
 @pytest.mark.filterwarnings("error")
