@@ -95,8 +95,6 @@ _room: ContextVar[Room | None] = ContextVar("room", default=None)
 
 Width = str | float | None
 BOXES = "Last Resort High-Efficiency"  # a font of matplotlib, for any letter
-# Tables of a font that tell how to place letters and which to join.
-SHAPING_TABLES = ["GDEF", "GPOS", "GSUB", "kern"]
 
 
 class Plot(Figure):
@@ -423,12 +421,11 @@ def figure_to_png(
 
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
-    with embed_outlines():
-        return _save_figure(
-            figure,
-            format="pdf",
-            metadata=_PDF_METADATA,
-        )
+    return _save_figure(
+        figure,
+        format="pdf",
+        metadata=_PDF_METADATA,
+    )
 
 
 def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
@@ -565,26 +562,3 @@ def say_boxes() -> None:
     """Says, once, that figures lack letters."""
     note = "note: figures have boxes for letters that no installed font has"
     print(f"{note} (Debian's fonts-noto-cjk has Chinese)", file=sys.stderr)
-
-
-@contextlib.contextmanager
-def embed_outlines() -> Iterator[None]:
-    """Makes PDFs embed fonts without tables for shaping text.
-
-    A PDF says where each letter is, and has no use for these tables. To reduce
-    them to the letters of a figure takes longer than all other tables.
-    """
-    from fontTools import subset  # here: other formats need none
-
-    full_options = subset.Options
-
-    def make_options(**options: Any) -> subset.Options:
-        outlines = full_options(**options)
-        outlines.drop_tables += SHAPING_TABLES
-        return outlines
-
-    subset.Options = make_options
-    try:
-        yield
-    finally:
-        subset.Options = full_options
