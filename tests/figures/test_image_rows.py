@@ -4,13 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.figures.looks import get_legend, get_outline, get_titles
 from tfcomp.figures.exhibits import fit_width
 from tfcomp.figures.image_rows import draw_rows
-from tfcomp.figures.map_plots import compute_outline, draw_outline
+from tfcomp.figures.map_plots import compute_outline
 
 IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 
@@ -85,16 +84,3 @@ def test_three_channels_are_rgb_and_others_side_by_side(channels):
     if channels == 2:
         expected = np.hstack([first[..., 0], first[..., 1]])
     assert_allclose(picture.get_array(), expected)
-
-
-def test_an_outline_leaves_the_limits():
-    axes = Figure().subplots()
-    axes.imshow(np.zeros((4, 4)), origin="lower")
-    xlim = axes.get_xlim()
-    ylim = axes.get_ylim()
-
-    draw_outline(axes, np.ones((4, 4)), linewidth=3)
-    axes.figure.draw_without_rendering()
-
-    assert axes.get_xlim() == xlim
-    assert axes.get_ylim() == ylim

@@ -1,15 +1,12 @@
 """Sizes of figures and their text, and what is written to files."""
 
-import io
 from unittest.mock import create_autospec, patch
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from PIL import Image
 
 from tfcomp.figures import exhibits
 from tfcomp.figures.curve_plots import draw_curve_panels, draw_curves
@@ -70,19 +67,6 @@ def test_a_finished_figure_is_drawn_once(style):
 
     assert draw.call_count == 2
     assert figure.axes[0].get_position().bounds == place
-
-
-@pytest.mark.parametrize("height", [0.29, 0.58, 1.15, 2.3])
-def test_pixels_are_those_of_the_file(height):
-    """Also where a height in inches times 100 is just below a whole number."""
-    figure = Figure(figsize=(2.9, height))
-    figure.add_subplot().plot([1, 3, 2])
-
-    pixels = exhibits.figure_to_array(figure, dpi=100)
-
-    content = exhibits.figure_to_png(figure, dpi=100)
-    image = Image.open(io.BytesIO(content))
-    np.testing.assert_array_equal(pixels, np.array(image.convert("RGBA")))
 
 
 def test_dollars_in_names_are_no_mathematics():

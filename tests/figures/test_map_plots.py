@@ -42,22 +42,16 @@ def test_map_has_x_to_the_right_and_y_upwards():
 
 
 def test_the_table_has_a_row_for_each_cell():
-    table = tabulate_maps({"MSE": make_map(VALUES)})
+    """A factor may have the name of the column of numbers."""
+    value = Factor("value", 5, 0.0, 4.0)
 
-    x = table["x"].astype(int)
+    table = tabulate_maps({"MSE": GridMap(VALUES, (value, Y), MASK)})
+
+    x = table["value"].astype(int)
     y = table["y"].astype(int)
     assert len(table) == 15
-    assert_array_equal(table["value"], VALUES[x, y])
+    assert_array_equal(table["number"], VALUES[x, y])
     assert_array_equal(table["held_out"], MASK[x, y])
-
-
-def test_a_factor_may_have_the_name_of_the_column():
-    value = Factor("value", 5, 0.0, 4.0)
-    grid_map = GridMap(VALUES, (value, Y))
-
-    table = tabulate_maps({"": grid_map})
-
-    assert_array_equal(table["number"], VALUES.ravel())
 
 
 def test_maps_share_one_scale_and_what_is_not_finite_is_gray():

@@ -59,12 +59,8 @@ def test_one_combination(run, outputs, factors):
 
 
 def test_many_combinations(run, outputs):
-    images = run.draw()
-    row = run.draw(x=range(12), y=5)
-
-    expected = outputs.reshape(images.shape)
-    assert_allclose(images, expected, atol=1e-6)
-    assert_allclose(row, outputs[:, 5], atol=1e-6)
+    assert_allclose(run.draw(), outputs.reshape(run.draw().shape), atol=1e-6)
+    assert_allclose(run.draw(x=range(12), y=5), outputs[:, 5], atol=1e-6)
 
 
 def test_categories_by_name_and_by_number(shapes):
@@ -97,7 +93,6 @@ def test_categories_that_do_not_exist(factors, shapes):
         (lambda r: r.draw([1, 2], x=1), "once"),
         (lambda r: r.draw(x=[1, 2], y=[1, 2, 3]), "length"),
         (lambda r: r.draw(x="left", y=1), "numbers"),
-        (lambda r: r.draw(x=[], y=[]), r"\[0, 2\]"),
         (lambda r: r.activations("stage9"), "code, stage_0"),
         (lambda r: r.plot_samples("odd"), "id, ood"),
     ],

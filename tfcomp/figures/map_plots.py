@@ -188,8 +188,16 @@ def draw_gram_matrices(
             vmax=1.0,
             interpolation="auto",
         )
-        axes.axhline(border, color=OUTLINE_COLOR, lw=1.0)
-        axes.axvline(border, color=OUTLINE_COLOR, lw=1.0)
+        axes.axhline(
+            border,
+            color=OUTLINE_COLOR,
+            lw=1.0,
+        )
+        axes.axvline(
+            border,
+            color=OUTLINE_COLOR,
+            lw=1.0,
+        )
         axes.set_xticks(places, labels)
         axes.set_yticks(places, labels)
         axes.tick_params(length=0)
@@ -239,7 +247,11 @@ def draw_embeddings(
         [(0, 0), (room, 0), (0, 1)],
         constant_values=np.nan,
     )
-    sheet = tile_images(framed, num_columns, empty=np.nan)
+    sheet = tile_images(
+        framed,
+        num_columns,
+        empty=np.nan,
+    )
 
     sheet_width = TILE_SIZE * num_columns + 1.2
     sheet_height = TILE_SIZE * num_rows + 1.0
@@ -324,7 +336,11 @@ def draw_profiles(
     return exhibits.finish_figure(figure, title, table)
 
 
-def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
+def _show_symmetric(
+    axes: Axes,
+    array: np.ndarray,
+    limit: float,
+) -> AxesImage:
     """Shows numbers in red above 0 and in blue below."""
     norm = Normalize(-limit, limit)
     return show_cells(
@@ -456,7 +472,11 @@ def label_values(axis: Axis, factor: Factor) -> None:
     num_letters = sum(map(len, labels))
     if isinstance(axis, XAxis) and num_letters > MAX_LETTERS:
         style = SLANTED
-    axis.set_ticks(places, labels, **style)
+    axis.set_ticks(
+        places,
+        labels,
+        **style,
+    )
 
 
 def compute_outline(mask: ArrayLike) -> np.ndarray:
@@ -481,7 +501,11 @@ def compute_outline(mask: ArrayLike) -> np.ndarray:
     return np.stack([starts, stops], axis=1)
 
 
-def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
+def draw_outline(
+    axes: Axes,
+    mask: ArrayLike,
+    linewidth: float = 1.8,
+) -> None:
     """Draws `compute_outline` on axes that count the cells from 0.
 
     Args:
