@@ -5,74 +5,37 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from fontTools.fontBuilder import FontBuilder
-from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
 from tfcomp.figures import exhibits
 from tfcomp.figures.curve_plots import draw_curves
 
-FAMILY = "Two Letters"
+# Two letters that only this font of matplotlib has.
+FAMILY = "DejaVu Sans Mono"
+LETTERS = "⌔ ⌵"
 
 
-def write_font(path: Path, letters: str):
-    """A font whose letters are bars of the full height."""
-    pen = TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    pen.lineTo((0, 900))
-    pen.lineTo((400, 900))
-    pen.lineTo((400, 0))
-    pen.closePath()
-    bar = pen.glyph()
-    characters = {ord(letter): f"uni{ord(letter):04X}" for letter in letters}
-    names = [".notdef", *characters.values()]
-
-    builder = FontBuilder(1000)
-    builder.setupGlyphOrder(names)
-    builder.setupCharacterMap(characters)
-    builder.setupGlyf(dict.fromkeys(names, bar))
-    builder.setupHorizontalMetrics(dict.fromkeys(names, (500, 0)))
-    builder.setupHorizontalHeader(
-        ascent=900,
-        descent=-100,
-    )
-    identity = {"familyName": FAMILY, "psName": FAMILY.replace(" ", "")}
-    builder.setupNameTable({**identity, "styleName": "Regular"})
-    builder.setupOS2()
-    builder.setupPost()
-    builder.save(path)
-
-
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A font with two letters, beside the default one and that of boxes."""
-    manager = font_manager.fontManager
-    default = []
-    for entry in manager.ttflist:
-        file = Path(entry.fname).name
-        if file.startswith(("DejaVuSans", "LastResort")):
-            default.append(entry)
-    monkeypatch.setattr(manager, "ttflist", default)
+@pytest.fixture(autouse=True)
+def _few_fonts(monkeypatch: pytest.MonkeyPatch):
+    """The default font, its relatives, and the font of boxes."""
+    fonts = []
+    for entry in font_manager.fontManager.ttflist:
+        if Path(entry.fname).name.startswith(("DejaVuSans", "LastResort")):
+            fonts.append(entry)
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
     exhibits.find_family.cache_clear()
     exhibits.say_boxes.cache_clear()
-    write_font(tmp_path / "letters.ttf", "形状")
-    manager.addfont(tmp_path / "letters.ttf")
 
 
 def draw(name: str) -> Figure:
     table = pd.DataFrame({name: [0, 1], "b": [1, 0]})
-    return draw_curves(
-        table,
-        xlabel=name,
-        ylabel="y",
-    )
+    return draw_curves(table, xlabel=name, ylabel="y")
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.usefixtures("installed")
 def test_a_font_that_has_the_letters_is_chosen(capsys):
-    figure = draw("形 状\u200c é²")
+    figure = draw(f"{LETTERS}\u200c é²")
 
     (axes,) = figure.axes
     embedded = FAMILY.replace(" ", "").encode()
@@ -85,13 +48,12 @@ def test_a_font_that_has_the_letters_is_chosen(capsys):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.usefixtures("installed")
 def test_letters_of_no_font_are_named_once(capsys):
-    figure = draw("形 可")
+    figure = draw(f"{LETTERS} 可")
     exhibits.figure_to_pdf(figure)
     exhibits.figure_to_png(figure, dpi=20)
     Figure.savefig(figure, io.BytesIO(), dpi=20)  # as notebooks do
-    draw("形 可")
+    draw(f"{LETTERS} 可")
 
     said = capsys.readouterr().err
     assert said.count("\n") == 1

@@ -36,20 +36,8 @@ def render(*sections: Section, text: str = "") -> str:
 
 
 def test_texts_are_escaped():
-    exhibit = Exhibit(
-        EVIL,
-        EVIL,
-        EVIL,
-        rows=[{EVIL: EVIL}],
-    )
-    section = Section(
-        EVIL,
-        EVIL,
-        EVIL,
-        [exhibit],
-        EVIL,
-        {EVIL: EVIL},
-    )
+    exhibit = Exhibit(EVIL, EVIL, EVIL, rows=[{EVIL: EVIL}])
+    section = Section(EVIL, EVIL, EVIL, [exhibit], EVIL, {EVIL: EVIL})
 
     plain = render()
     page = render(section, text=EVIL)
@@ -65,12 +53,7 @@ def test_texts_are_escaped():
 def test_what_does_not_apply_is_not_shown():
     link = Links([("a", "../a #1/")])
     rows = [{"run": link, "x": None, "y": 1.0}, {"run": "b", "x": None, "y": 2}]
-    filled = Section(
-        "b",
-        "Has numbers",
-        "",
-        [Exhibit("t", "T", "", rows=rows)],
-    )
+    filled = Section("b", "Has numbers", "", [Exhibit("t", "", "", rows=rows)])
     empty = Section("a", "Does not apply", "", [])
 
     page = render(empty, filled)
@@ -82,17 +65,10 @@ def test_what_does_not_apply_is_not_shown():
     assert '<a href="../a%20%231/">a</a>' in page
 
 
-def list_answers(models: list) -> list[tfcomp.Exhibit]:
+def list_answers(models: list) -> list[Exhibit]:
     rows = [{"model": model.name, "answer": 42} for model in models]
     rows.append({"more": 1.5})
-    return [
-        tfcomp.Exhibit(
-            "answers",
-            "Answers",
-            "All of them.",
-            rows=rows,
-        )
-    ]
+    return [Exhibit("answers", "Answers", "All of them.", rows=rows)]
 
 
 @pytest.mark.usefixtures("no_pdf")
@@ -107,12 +83,7 @@ def test_a_page_with_a_section_of_a_user(tmp_path):
         values=[None, [0, 1, 2, 3, 4, 6, 7, 8]],
     )
     result = tfcomp.evaluate(table.draw, table, region="x:3-4")
-    register = tfcomp.register_section(
-        "mine",
-        title="My part",
-        text="Is it?",
-    )
-    register(list_answers)
+    tfcomp.register_section("mine", title="My part")(list_answers)
 
     path = result.write_report(tmp_path / "report", ["mine", "runs", "gaps"])
 
@@ -139,7 +110,7 @@ def fail(models: list) -> list:
         (lambda models: [1], "got int"),
         (lambda models: None, "TypeError"),
         (lambda models: list_answers(models) * 2, "names"),
-        (lambda models: [tfcomp.Exhibit("a/b", "", "")], "/"),
+        (lambda models: [Exhibit("a/b", "", "")], "/"),
     ],
 )
 def test_a_section_that_fails_is_left_out(function, words, capsys):
@@ -167,42 +138,30 @@ def test_mistakes_of_registration():
 def test_every_section_has_a_maker():
     assert [*MAKERS] == [name for name in SECTIONS if name != "explorer"]
     assert "umap" not in choose_sections([])
-    assert choose_sections(["umap", "layers"]) == ["layers", "umap"]
-    assert choose_sections("umap,layers") == ["layers", "umap"]
-    assert choose_sections("layers") == ["layers"]
+    for names in (["umap", "layers"], "umap,layers"):
+        assert choose_sections(names) == ["layers", "umap"]
 
 
-@pytest.fixture
-def donut() -> SimpleNamespace:
-    analysis = SimpleNamespace(
-        name="donut",
-        components={},
-    )
-    analysis.for_pairs = analysis
-    return analysis
+@pytest.mark.parametrize("is_installed", [True, False])
+def test_without_umap_one_line_says_so(is_installed, monkeypatch, capsys):
+    """Where it is not installed, or fails."""
 
-
-def test_without_umap_one_line_says_so(donut, monkeypatch):
-    monkeypatch.setattr(stage_section, "has_umap", lambda: False)
-
-    section = stage_section.make_umap([donut])
-
-    assert not section.exhibits
-    assert "pip install 'tfcomp[umap]'" in section.finding
-
-
-def test_umap_that_fails_is_left_out(donut, monkeypatch, capsys):
     def fail(_: object):
         raise OSError("LLVM ERROR")
 
-    monkeypatch.setattr(stage_section, "has_umap", lambda: True)
+    analysis = SimpleNamespace(name="donut", components={})
+    analysis.for_pairs = analysis
+    monkeypatch.setattr(stage_section, "has_umap", lambda: is_installed)
     monkeypatch.setattr(stage_section, "compute_umaps", fail)
 
-    assert stage_section.try_umap(donut) == []
+    section = stage_section.make_umap([analysis])
 
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "donut" in line
-    assert "LLVM ERROR" in line
+    lines = section.finding + capsys.readouterr().err
+    expected = "pip install 'tfcomp[umap]'"
+    if is_installed:
+        expected = "UMAP of donut is left out: LLVM ERROR"
+    assert not section.exhibits
+    assert expected in lines
 
 
 @pytest.mark.usefixtures("no_pdf")

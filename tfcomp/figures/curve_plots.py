@@ -148,7 +148,9 @@ def draw_curves(
     figure = exhibits.make_figure((5.6, 3.6))
     axes = figure.subplots()
     _draw_lines(axes, points, [str(name) for name in table])
-    _start_at_zero(axes)
+    _, highest = axes.get_ylim()
+    if axes.dataLim.ymin >= 0 and highest > 0:
+        axes.set_ylim(0, highest)
     if shaded is not None:
         shade_interval(axes, *shaded)
     axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -467,13 +469,6 @@ def _limit_axis(axes: Axes, points: pd.DataFrame) -> None:
         high = max(high, min(points["high"].max(), highest + room))
     margin = axes.get_ymargin() * (high - low)
     axes.set_ylim(low - margin, high + margin)
-
-
-def _start_at_zero(axes: Axes) -> None:
-    """Begins the y axis of numbers that are not negative at 0."""
-    _, high = axes.get_ylim()
-    if axes.dataLim.ymin >= 0 and high > 0:
-        axes.set_ylim(0, high)
 
 
 def get_line_style(index: int) -> dict[str, Any]:

@@ -95,8 +95,6 @@ _room: ContextVar[Room | None] = ContextVar("room", default=None)
 
 Width = str | float | None
 BOXES = "Last Resort High-Efficiency"  # a font of matplotlib, for any letter
-# Tables of a font that tell how to place letters and which to join.
-SHAPING_TABLES = ["GDEF", "GPOS", "GSUB", "kern"]
 
 
 class Plot(Figure):
@@ -423,12 +421,11 @@ def figure_to_png(
 
 def figure_to_pdf(figure: Figure) -> bytes:
     """Renders a figure as a PDF file, the same bytes at any time."""
-    with embed_outlines():
-        return _save_figure(
-            figure,
-            format="pdf",
-            metadata=_PDF_METADATA,
-        )
+    return _save_figure(
+        figure,
+        format="pdf",
+        metadata=_PDF_METADATA,
+    )
 
 
 def figure_to_array(figure: Figure, dpi: int = DPI) -> NDArray[np.uint8]:
@@ -461,17 +458,19 @@ def _save_figure(figure: Figure, **options: Any) -> bytes:
     return buffer.getvalue()
 
 
-def stack_to_png(pictures: Sequence[NDArray[np.uint8]]) -> bytes:
-    """Stacks pictures `[H, W, 4]` of any sizes into one PNG file."""
-    widths = [picture.shape[1] for picture in pictures]
-    heights = [picture.shape[0] for picture in pictures]
-    size = (max(widths), sum(heights))
-    sheet = Image.new("RGBA", size, "white")
+def stack_to_png(figures: Sequence[Figure]) -> bytes:
+    """Renders figures of any sizes, one below the other, as one PNG file."""
+    pictures = []
+    for figure in figures:
+        pixels = figure_to_array(figure)
+        pictures.append(Image.fromarray(pixels))
+    width = max(picture.width for picture in pictures)
+    height = sum(picture.height for picture in pictures)
+    sheet = Image.new("RGBA", (width, height), "white")
     top = 0
     for picture in pictures:
-        image = Image.fromarray(picture)
-        sheet.paste(image, (0, top))
-        top += image.height
+        sheet.paste(picture, (0, top))
+        top += picture.height
 
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG")
@@ -527,17 +526,11 @@ def add_fonts(texts: Iterable[Text]) -> None:
 
     Where no font has them, a line on standard error says so, once.
     """
-    missing = {}
     for text in texts:
         path = font_manager.findfont(text.get_fontproperties())
-        missing[text] = _find_missing(path, text.get_text())
-    letters = frozenset("").union(*missing.values())
-    if not letters:
-        return
-
-    family = find_family(letters)
-    for text in texts:
-        if missing[text]:
+        missing = _find_missing(path, text.get_text())
+        if missing:
+            family = find_family(frozenset(missing))
             text.set_fontfamily([*text.get_fontfamily(), family, BOXES])
 
 
@@ -553,18 +546,15 @@ def _find_missing(path: str, letters: Iterable[str]) -> set[str]:
 
 @functools.cache
 def find_family(letters: frozenset[str]) -> str:
-    """Finds the installed family that lacks the fewest of some letters."""
-    missing: dict[str, set[str]] = {}
+    """Finds an installed family that has some letters; else that of boxes."""
     for entry in font_manager.fontManager.ttflist:
-        if entry.name != BOXES:
-            with contextlib.suppress(OSError):  # a font that was removed
-                lost = _find_missing(entry.fname, letters)
-                missing[entry.name] = missing.get(entry.name, lost) & lost
-
-    family = min(sorted(missing), key=lambda name: len(missing[name]))
-    if missing[family]:
-        say_boxes()
-    return family
+        if entry.name == BOXES:
+            continue
+        with contextlib.suppress(OSError):  # a font that was removed
+            if not _find_missing(entry.fname, letters):
+                return entry.name
+    say_boxes()
+    return BOXES
 
 
 @functools.cache
@@ -572,26 +562,3 @@ def say_boxes() -> None:
     """Says, once, that figures lack letters."""
     note = "note: figures have boxes for letters that no installed font has"
     print(f"{note} (Debian's fonts-noto-cjk has Chinese)", file=sys.stderr)
-
-
-@contextlib.contextmanager
-def embed_outlines() -> Iterator[None]:
-    """Makes PDFs embed fonts without tables for shaping text.
-
-    A PDF says where each letter is, and has no use for these tables. To reduce
-    them to the letters of a figure takes longer than all other tables.
-    """
-    from fontTools import subset  # here: other formats need none
-
-    full_options = subset.Options
-
-    def make_options(**options: Any) -> subset.Options:
-        outlines = full_options(**options)
-        outlines.drop_tables += SHAPING_TABLES
-        return outlines
-
-    subset.Options = make_options
-    try:
-        yield
-    finally:
-        subset.Options = full_options

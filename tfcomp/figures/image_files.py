@@ -32,7 +32,12 @@ def arrange_channels(images: ArrayLike) -> np.ndarray:
     if images.ndim != 4 or is_color:
         return images
     count, height, width, channels = images.shape
-    beside = images.transpose(0, 1, 3, 2)
+    beside = images.transpose(
+        0,
+        1,
+        3,
+        2,
+    )
     beside_width = channels * width
     return beside.reshape(count, height, beside_width)
 
@@ -60,7 +65,11 @@ def tile_images(
     num_missing = -len(images) % columns
     padding = [(0, 0)] * images.ndim
     padding[0] = (0, num_missing)
-    cells = np.pad(images, padding, constant_values=empty)
+    cells = np.pad(
+        images,
+        padding,
+        constant_values=empty,
+    )
 
     num_rows = len(cells) // columns
     rows = []
@@ -106,7 +115,12 @@ def make_sprite(
     height, width, *colors = pixels.shape[1:]
     content = b"".join(tiles)
     array = np.frombuffer(content, np.uint8)
-    array = array.reshape(-1, height, width, *colors)
+    array = array.reshape(
+        -1,
+        height,
+        width,
+        *colors,
+    )
     side = math.sqrt(len(tiles))
     columns = math.ceil(side)
     tiled = tile_images(array, columns)

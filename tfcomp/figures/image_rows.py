@@ -80,7 +80,11 @@ def draw_rows(
             mask,
             first_row,
         )
-        text = textwrap.fill(label, letters, break_long_words=False)
+        text = textwrap.fill(
+            label,
+            letters,
+            break_long_words=False,
+        )
         row[0].set_ylabel(text, fontsize=exhibits.scale_text(12))
     if positions is not None:
         _mark_positions(panels, np.asarray(positions))
@@ -148,10 +152,18 @@ def _title_columns(
     for axes, title in zip(row, titles, strict=False):
         wrapped = []
         for line in title.split("\n"):
-            lines = textwrap.fill(line, letters, break_long_words=False)
+            lines = textwrap.fill(
+                line,
+                letters,
+                break_long_words=False,
+            )
             wrapped.append(lines)
         text = "\n".join(wrapped)
-        axes.set_title(text, fontsize=size, pad=TITLE_PAD)
+        axes.set_title(
+            text,
+            fontsize=size,
+            pad=TITLE_PAD,
+        )
         num_lines = max(num_lines, text.count("\n"))
     room = exhibits.scale_text(TITLE_LINE) * num_lines
     figure.set_figheight(figure.get_figheight() + room)
@@ -174,7 +186,11 @@ def _show_row(
     for axes, image in zip(row, images, strict=True):
         _show_image(axes, image)
         if mask is not None:
-            draw_outline(axes, mask, linewidth=1.2)
+            draw_outline(
+                axes,
+                mask,
+                linewidth=1.2,
+            )
         if first_row == "top":
             axes.invert_yaxis()
         axes.yaxis.set_visible(axes is row[0])
@@ -294,7 +310,11 @@ def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
     return ScalarMappable(norm, "viridis")
 
 
-def _draw_curve(axes: Axes, points: np.ndarray, is_closed: bool) -> None:
+def _draw_curve(
+    axes: Axes,
+    points: np.ndarray,
+    is_closed: bool,
+) -> None:
     """Joins points [n, 2] that follow each other."""
     if is_closed:
         first = points[:1]

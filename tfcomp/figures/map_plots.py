@@ -59,25 +59,20 @@ def draw_maps(
         cmap: Colors; by default from rcParams.
     """
     arrays = [grid_map.values for grid_map in maps.values()]
-    flat = [array.ravel() for array in arrays]
-    numbers = np.concatenate(flat)
-    is_finite = np.isfinite(numbers)
-    finite = numbers[is_finite]
+    numbers = np.concatenate([array.ravel() for array in arrays])
+    finite = numbers[np.isfinite(numbers)]
     if limits is None and finite.size:
         limits = (finite.min(), finite.max())
     low, high = limits or (0.0, 1.0)
     norm = Normalize(low, high)
 
-    aspects = [get_map_aspect(array.shape) for array in arrays]
-    width = MAP_SIZE * max(aspects)
+    width = MAP_SIZE * max(get_map_aspect(array.shape) for array in arrays)
     max_columns = MAX_COLUMNS
     if exhibits.is_narrow():
         max_columns = NARROW_COLUMNS
     num_rows, num_columns = exhibits.arrange_panels(len(maps), max_columns)
-    planes = []
-    for grid_map in maps.values():
-        planes.append((grid_map.factors, grid_map.downward))
-    has_one_plane = planes.count(planes[0]) == len(planes)
+    planes = {(grid.factors, grid.downward) for grid in maps.values()}
+    has_one_plane = len(planes) == 1
     # The additions make room for color bar, axis names and titles.
     total_width = num_columns * (width + 0.5) + 1.2
     total_height = num_rows * (MAP_SIZE + 0.8) + 0.4
@@ -141,11 +136,8 @@ def tabulate_maps(maps: Mapping[str, GridMap]) -> pd.DataFrame:
 
     tables = []
     for name, grid_map in maps.items():
-        names = []
-        values = []
-        for factor in grid_map.factors:
-            names.append(factor.name)
-            values.append(factor.values())
+        names = [factor.name for factor in grid_map.factors]
+        values = [factor.values() for factor in grid_map.factors]
         points = pd.MultiIndex.from_product(values, names=names)
         table = points.to_frame(index=False)
         table.insert(0, "map", name)
@@ -196,8 +188,16 @@ def draw_gram_matrices(
             vmax=1.0,
             interpolation="auto",
         )
-        axes.axhline(border, color=OUTLINE_COLOR, lw=1.0)
-        axes.axvline(border, color=OUTLINE_COLOR, lw=1.0)
+        axes.axhline(
+            border,
+            color=OUTLINE_COLOR,
+            lw=1.0,
+        )
+        axes.axvline(
+            border,
+            color=OUTLINE_COLOR,
+            lw=1.0,
+        )
         axes.set_xticks(places, labels)
         axes.set_yticks(places, labels)
         axes.tick_params(length=0)
@@ -247,7 +247,11 @@ def draw_embeddings(
         [(0, 0), (room, 0), (0, 1)],
         constant_values=np.nan,
     )
-    sheet = tile_images(framed, num_columns, empty=np.nan)
+    sheet = tile_images(
+        framed,
+        num_columns,
+        empty=np.nan,
+    )
 
     sheet_width = TILE_SIZE * num_columns + 1.2
     sheet_height = TILE_SIZE * num_rows + 1.0
@@ -332,7 +336,11 @@ def draw_profiles(
     return exhibits.finish_figure(figure, title, table)
 
 
-def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
+def _show_symmetric(
+    axes: Axes,
+    array: np.ndarray,
+    limit: float,
+) -> AxesImage:
     """Shows numbers in red above 0 and in blue below."""
     norm = Normalize(-limit, limit)
     return show_cells(
@@ -464,7 +472,11 @@ def label_values(axis: Axis, factor: Factor) -> None:
     num_letters = sum(map(len, labels))
     if isinstance(axis, XAxis) and num_letters > MAX_LETTERS:
         style = SLANTED
-    axis.set_ticks(places, labels, **style)
+    axis.set_ticks(
+        places,
+        labels,
+        **style,
+    )
 
 
 def compute_outline(mask: ArrayLike) -> np.ndarray:
@@ -489,7 +501,11 @@ def compute_outline(mask: ArrayLike) -> np.ndarray:
     return np.stack([starts, stops], axis=1)
 
 
-def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
+def draw_outline(
+    axes: Axes,
+    mask: ArrayLike,
+    linewidth: float = 1.8,
+) -> None:
     """Draws `compute_outline` on axes that count the cells from 0.
 
     Args:

@@ -55,8 +55,7 @@ class Explorer:
 
     def __init__(self, analyses: Sequence[RunAnalysis]) -> None:
         analyses = rename_runs(analyses)
-        listed = [analysis.name for analysis in analyses]
-        names = ", ".join(listed)
+        names = ", ".join(analysis.name for analysis in analyses)
         self.html = render_template(
             TEMPLATES / "explorer_page.html",
             title=f"Explorer of {names}",
@@ -341,10 +340,7 @@ def _describe_geometry(analysis: RunAnalysis, stage: str) -> Data:
     Lengths are relative to `longest`.
     """
     space = analysis.dataset.space
-    step_list = []
-    for column in space.directions:
-        step_list.append(space.factors[column].step)
-    steps = np.array(step_list)
+    steps = np.array([space.factors[i].step for i in space.directions])
     metrics = np.nan_to_num(analysis.metrics[stage])
     metrics = metrics * np.outer(steps, steps)  # [n, F, F], per grid step
     squares = np.diagonal(metrics, axis1=1, axis2=2)
@@ -406,15 +402,16 @@ def round_numbers(values: ArrayLike) -> list:
     Returns:
         Lists of the same shape, with None for numbers that are not finite.
     """
-    rounded: list[Any] = []
-    for value in np.asarray(values, float):
-        if np.ndim(value):
-            rounded.append(round_numbers(value))
-        elif math.isfinite(value):
-            rounded.append(float(f"{value:.4g}"))
-        else:
-            rounded.append(None)
-    return rounded
+
+    def round_number(value: float) -> float | None:
+        """Rounds one number."""
+        if not math.isfinite(value):
+            return None
+        return float(f"{value:.4g}")
+
+    array = np.asarray(values, float)
+    round_all = np.vectorize(round_number, otypes=[object])
+    return round_all(array).tolist()
 
 
 def _list_epochs(analysis: RunAnalysis) -> list[Data]:

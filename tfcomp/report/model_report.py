@@ -633,23 +633,18 @@ def _summarize_scores(tables: Sequence[pd.DataFrame]) -> tuple[Scores, Scores]:
         tables: Scores of several evaluations, [scores, subsets].
     """
     first = tables[0]
-    aligned = []
-    for table in tables:
-        scores = table.reindex_like(first)
-        aligned.append(scores.astype(float))
+    aligned = [table.reindex_like(first).astype(float) for table in tables]
     # NaN where any evaluation has no score.
     numbers = np.stack(aligned)  # [samples, scores, subsets]
     mean = numbers.mean(axis=0)
-    means = pd.DataFrame(mean, first.index, first.columns)
-    spread = numbers.std(axis=0, ddof=1)
-    deviations = pd.DataFrame(spread, first.index, first.columns)
-    return _to_scores(means), _to_scores(deviations)
-
-
-def _to_scores(table: pd.DataFrame) -> Scores:
-    """Returns scores by subset and name, None for NaN."""
-    scores: Any = table.astype(object).where(table.notna(), None).to_dict()
-    return scores
+    deviation = numbers.std(axis=0, ddof=1)
+    summaries: list[Any] = []
+    for values in (mean, deviation):
+        table = pd.DataFrame(values, first.index, first.columns)
+        scores = table.astype(object).where(table.notna(), None)
+        summaries.append(scores.to_dict())
+    means, deviations = summaries
+    return means, deviations
 
 
 def make_config(

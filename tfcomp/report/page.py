@@ -113,17 +113,13 @@ def render_template(path: Path, **values: Any) -> str:
 
 def keep_filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns rows with the columns that have a value in some row."""
+    columns = dict.fromkeys(itertools.chain.from_iterable(rows))
     filled = []
-    for name in _list_columns(rows):
+    for name in columns:
         values = [row.get(name) for row in rows]
         if any(value not in (None, "") for value in values):
             filled.append(name)
     return [{name: row.get(name) for name in filled} for row in rows]
-
-
-def _list_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lists the columns that some row has, in order."""
-    return list(dict.fromkeys(itertools.chain.from_iterable(rows)))
 
 
 def format_cell(value: object) -> str:
@@ -189,13 +185,12 @@ def make_exhibit(
         **values: What is filled into title and caption.
     """
     words = _TEXTS["exhibits"][kind]
-    columns = _list_columns(rows)
     return Exhibit(
         name=name or kind,
         title=_fill(words["title"], values),
         caption=_fill(words["caption"], values),
         figure=figure,
-        rows=[{column: row.get(column) for column in columns} for row in rows],
+        rows=rows,
     )
 
 
@@ -458,19 +453,15 @@ def make_user_sections(
 
 def _name_exhibits(start: str, exhibits: Sequence[Any]) -> list[Exhibit]:
     """Puts a start before the names; ValueError if they are unusable."""
-    names = []
+    renamed = {}
     for exhibit in exhibits:
         if not isinstance(exhibit, Exhibit):
             kind = type(exhibit).__name__
             rule = "must return a list of tfcomp.Exhibit"
             raise ValueError(f"{rule}, got {kind}")
-        names.append(exhibit.name)
-    if len(set(names)) < len(names) or "/" in "".join(names):
-        rule = "must differ and have no /"
-        raise ValueError(f"names of exhibits {rule}, got {names}")
-
-    renamed = []
-    for exhibit in exhibits:
-        name = f"{start}_{exhibit.name}"
-        renamed.append(dataclasses.replace(exhibit, name=name))
-    return renamed
+        name = exhibit.name
+        if name in renamed or "/" in name:
+            rule = "must differ and have no /"
+            raise ValueError(f"names of exhibits {rule}, got {name}")
+        renamed[name] = dataclasses.replace(exhibit, name=f"{start}_{name}")
+    return list(renamed.values())

@@ -1,12 +1,12 @@
 """Builds a report: the first screen, the sections, and the page."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tfcomp import __version__
 from tfcomp.config.errors import ConfigError
@@ -245,9 +245,7 @@ def _make_scores(analysis: RunAnalysis) -> Exhibit:
         errors[text] = analysis.references[name]
     rows = []
     for name, numbers in errors.items():
-        row = {
-            "predictor": name,
-        }
+        row = {"predictor": name}
         for subset, words in SUBSET_WORDS.items():
             row[words] = numbers.get(subset)
         rows.append(row)
@@ -426,10 +424,9 @@ def _list_settings(analyses: Sequence[RunAnalysis]) -> list[Row]:
         flags.append({})
         if analysis.run.path is not None:
             flags[-1] = analysis.run.config.identity()
-    table = pd.DataFrame(flags, dtype=object)
     names = []
-    for name in map(str, table):
-        values = set(table[name].astype(str))
+    for name in dict.fromkeys(itertools.chain.from_iterable(flags)):
+        values = {str(run_flags.get(name)) for run_flags in flags}
         if name in SETTINGS or len(values) > 1:
             names.append(name)
 

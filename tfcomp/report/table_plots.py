@@ -199,16 +199,13 @@ def _label_runs(runs: DataFrame, by: str) -> Series:
             hint = suggest(flag, map(str, runs))
             rule = f"must be flags of the runs{hint}"
             raise ConfigError("by", rule, flag)
-    rows: list[Any] = runs.to_dict("records")
     if not flags:
-        names = []
-        for name in map(str, runs):
-            if name not in NO_FLAGS:
-                names.append(name)
-        settings = []
-        for row in rows:
-            settings.append({name: row[name] for name in names})
+        settings: list[Any] = runs.drop(
+            columns=list(NO_FLAGS),
+            errors="ignore",
+        ).to_dict("records")
         flags = choose_flags(settings)
+    rows: list[Any] = runs.to_dict("records")
     labels = [make_label(row, flags) for row in rows]
     return pd.Series(labels, index=runs.index)
 
@@ -256,9 +253,9 @@ def _order_labels(labels: Series) -> Series:
     Labels that differ in words stay in the order of their runs, as layers do.
     """
     words = labels.str.replace(NUMBER, "#", regex=True)
-    places = {text: place for place, text in enumerate(words.unique())}
+    places, _ = pd.factorize(words)  # in the order of their runs
     keys = []
-    for label, text in zip(labels, words, strict=True):
-        numbers = [float(number) for number in NUMBER.findall(label)]
-        keys.append((places[text], *numbers))
+    for label, place in zip(labels, places, strict=True):
+        numbers = map(float, NUMBER.findall(label))
+        keys.append((place, *numbers))
     return pd.Series(keys, index=labels.index)

@@ -579,8 +579,7 @@ class RunSummaries:
                 subset,
                 title,
             )
-            array = figure_to_array(figure)
-            samples.append(array)
+            samples.append(figure)
         path = Path(self._config.run_dir, SAMPLES_FILE)
         content = stack_to_png(samples)
         write_bytes(path, content)
