@@ -262,11 +262,10 @@ def _tag_stages(
     """Gives tags to numbers by stage and metric, of metrics with a chart."""
     numbers = {}
     for metric in list_metrics("stage", "stages"):
-        if metric.chart is None:
-            continue
         for stage, row in summary.items():
-            tag = f"stage_{metric.name}/{stage}"
-            numbers[tag] = row.get(metric.name)
+            if metric.chart is not None and metric.name in row:
+                tag = f"stage_{metric.name}/{stage}"
+                numbers[tag] = row[metric.name]
     return numbers
 
 
