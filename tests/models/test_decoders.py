@@ -16,8 +16,11 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS, pixels
 from tfcomp.models.decoders.pixelwise import choose_patch
-from tfcomp.models.registry import make_checked_dataset
-from tfcomp.models.stages import list_stages, make_stage_model
+from tfcomp.models.registry import (
+    list_stages,
+    make_checked_dataset,
+    make_stage_model,
+)
 
 # Weights for colored images of 12 x 15 with four factors.
 WEIGHTS = {

@@ -11,7 +11,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.figures.projector import write_projections
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import LoadedRun
-from tfcomp.models.stages import make_model
+from tfcomp.models.registry import make_model
 from tfcomp.report.report_build import (
     group_runs,
     make_answer,

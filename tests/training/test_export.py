@@ -14,7 +14,7 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_jacobians
 from tfcomp.models.loading import load_run
-from tfcomp.models.stages import make_model, make_stage_model
+from tfcomp.models.registry import make_model, make_stage_model
 from tfcomp.storage.files import list_versions
 from tfcomp.training.export import export_model
 

@@ -21,14 +21,39 @@ from tfcomp.models.loading import (
     check_output,
     open_model,
 )
-from tfcomp.models.registry import make_input
-from tfcomp.models.stages import JacobianFn, Stage, evaluate_in_batches
+from tfcomp.models.registry import (
+    JacobianFn,
+    evaluate_in_batches,
+    make_input,
+)
 
 INPUTS = ("values", "classes", "unit")
 MAX_NAMED = 3
 COMPARED = 8  # points at which two calls are compared
 # Share of the range of the true images by which outputs may leave it.
 MARGIN = 0.5
+
+
+class Stage(keras.layers.Layer):
+    """Makes a tensor a stage of a model.
+
+    Input shape:
+        A list of the tensor, `(batch, ...)`, and of the stages before it,
+        which puts them first among the layers of the model.
+
+    Output shape:
+        `(batch, ...)`: the first tensor, unchanged.
+    """
+
+    is_stage = True
+
+    def call(self, inputs: list[keras.KerasTensor]) -> keras.KerasTensor:
+        """Passes the first tensor on.
+
+        Args:
+            inputs: The tensor, and the stages before it.
+        """
+        return inputs[0]
 
 
 def wrap_model(

@@ -22,7 +22,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.registry import make_stage_model
 from tfcomp.storage.files import add_version
 from tfcomp.training.prepared_models import count_steps
 

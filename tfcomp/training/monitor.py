@@ -245,6 +245,9 @@ class Monitor(keras.callbacks.Callback):
         numbers = dict(analysis.evaluation.tagged)
         for tag, answer in ANSWERS.items():
             numbers[answer] = numbers.get(tag)
+        self._summaries.write_scalars(epoch, numbers)
+
+        numbers = {}
         for name, embedding in analysis.embeddings.items():
             for number, value in embedding.summary.items():
                 numbers[f"embedding_{number}/{name}"] = value
