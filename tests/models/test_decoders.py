@@ -213,12 +213,6 @@ def test_cross_attention_is_its_equation(rng):
     assert float(half_penalty) == approx(float(penalty), 0.02)
 
 
-def test_a_token_alone_does_not_interact():
-    alone = np.zeros((1, 2, 2, HEADS, 3), np.float32)
-    alone[..., 1] = 1.0
-    assert pixels.measure_interaction(alone) == 0.0
-
-
 # Composition
 
 

@@ -134,22 +134,20 @@ class _Outside(keras.layers.Layer):
         self._space = dataset.space
         self._image_shape = dataset.image_shape
 
-        first = []
-        last = []
-        for factor in self._space:
-            values = factor.values()
-            first.append(values[0])
-            last.append(values[-1])
-        num_factors = len(first)
+        num_factors = len(self._space)
         self._low = np.zeros(num_factors, np.float32)
         self._scale = np.float32(1)
         if inputs == "unit":
-            self._low = np.array(first, np.float32)
-            high = np.array(last, np.float32)
-            span = high - self._low
+            ends = []
+            for factor in self._space:
+                values = factor.values()
+                ends.append(values[[0, -1]])
+            table = np.array(ends, np.float32)
+            self._low = table[:, 0]
+            span = table[:, 1] - self._low
             least = np.float32(1e-30)
-            divisor = np.maximum(span, least)
-            self._scale = 1 / divisor
+            span = np.maximum(span, least)
+            self._scale = 1 / span
 
         every_name = [*names, IMAGE]
         self._shapes = self._probe_shapes(dataset, every_name)

@@ -207,12 +207,6 @@ def check_memory(config: RunConfig, dataset: Dataset) -> None:
     """
     model = config.model
     weights = COPIES * model.depth * model.width**2
-    _check_size(
-        config,
-        flag="width",
-        subject="the weights",
-        numbers=weights,
-    )
 
     points = len(dataset.splits.grid)
     images = 2 + len(dataset.other_truths)  # of the model and the renderers
@@ -221,30 +215,22 @@ def check_memory(config: RunConfig, dataset: Dataset) -> None:
     flag = dataset.size_flag
     if dataset.splits.existing:
         flag = "eval_points"
-    _check_size(
-        config,
-        flag=flag,
-        subject=f"images of {points:,} combinations",
-        numbers=pixels,
-    )
 
-
-def _check_size(
-    config: RunConfig,
-    flag: str,
-    subject: str,
-    numbers: int,
-) -> None:
-    size = FLOAT * numbers
     memory = count_memory()
-    if size <= memory:
-        return
-    rule = (
-        f"must be smaller: {subject} take {size / 1e9:,.1f} GB, this "
-        f"machine has {memory / 1e9:,.1f} GB"
-    )
-    value = config.to_flags()[flag]
-    raise ConfigError(flag, rule, value)
+    needs = [
+        ("width", "the weights", weights),
+        (flag, f"images of {points:,} combinations", pixels),
+    ]
+    for name, subject, numbers in needs:
+        size = FLOAT * numbers
+        if size <= memory:
+            continue
+        rule = (
+            f"must be smaller: {subject} take {size / 1e9:,.1f} GB, this "
+            f"machine has {memory / 1e9:,.1f} GB"
+        )
+        value = config.to_flags()[name]
+        raise ConfigError(name, rule, value)
 
 
 def limit_threads(config: RunConfig) -> None:

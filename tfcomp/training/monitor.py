@@ -194,40 +194,17 @@ class Monitor(keras.callbacks.Callback):
         """
         epochs = self._config.training.epochs
         analysis = self._analyze()
-        evaluation = analysis.evaluation
         self._write_numbers(epochs, analysis, with_layers=True)
-        self.history.add(epochs, evaluation.tagged)
+        self.history.add(epochs, analysis.evaluation.tagged)
         if self._config.pictures:
             self._summaries.write_pictures(analysis)
         self._summaries.close()
 
-        metrics = _collect_numbers(analysis)
-        metrics |= self._describe_task(evaluation)
+        metrics = _describe_results(analysis, self._dataset)
         numbers_by_factor = measure_factors(self._models.trained)
         if numbers_by_factor:
             metrics["channels"] = numbers_by_factor
         return metrics
-
-    def _describe_task(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Describes how hard the task is: references and certificates.
-
-        Args:
-            evaluation: Images of the trained network, and true images.
-
-        Returns:
-            Entries of `metrics.json`.
-        """
-        dataset = self._dataset
-        truth = evaluation.truth
-        certificates = solvable.certify_dataset(dataset)
-        summary = solvable.summarize_certificates(dataset, certificates)
-        first_order = certificates[1]
-        facts: dict[str, Any] = {"reference": dataset.reference_label}
-        facts["references"] = score_references(dataset, truth)
-        facts["certificate"] = summary
-        facts["explained"] = solvable.explain_training(dataset)
-        facts["r2"] = score_certified(dataset, evaluation, first_order)
-        return facts
 
     def _write_numbers(
         self,
@@ -272,16 +249,22 @@ def _tag_stages(
     return numbers
 
 
-def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
-    """Collects the entries of outputs, stages and embeddings.
+def _describe_results(
+    analysis: RunAnalysis,
+    dataset: Dataset,
+) -> dict[str, Any]:
+    """Describes what a network does, and how hard its task is.
 
     Args:
         analysis: Results of the trained network.
+        dataset: Its data.
 
     Returns:
-        Entries of `metrics.json`.
+        Entries of `metrics.json`: scores of outputs, stages and embeddings,
+        references and certificates.
     """
-    metrics: dict[str, Any] = dict(analysis.evaluation.scores)
+    evaluation = analysis.evaluation
+    metrics: dict[str, Any] = dict(evaluation.scores)
     metrics["layers"] = analysis.layers.summary
     if analysis.nondifferentiable:
         metrics["differences"] = analysis.nondifferentiable
@@ -291,6 +274,14 @@ def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
         embeddings[name] = embedding.summary
     if embeddings:
         metrics["embeddings"] = embeddings
+
+    certificates = solvable.certify_dataset(dataset)
+    summary = solvable.summarize_certificates(dataset, certificates)
+    metrics["reference"] = dataset.reference_label
+    metrics["references"] = score_references(dataset, evaluation.truth)
+    metrics["certificate"] = summary
+    metrics["explained"] = solvable.explain_training(dataset)
+    metrics["r2"] = score_certified(dataset, evaluation, certificates[1])
     return metrics
 
 
