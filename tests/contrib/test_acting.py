@@ -17,8 +17,7 @@ from tfcomp.contrib.acting import acting_layers, first_poses
 from tfcomp.contrib.acting.acting_layers import RATES, SHRINK, FactorTransforms
 from tfcomp.datasets import Dataset
 from tfcomp.models import MODELS
-from tfcomp.models.registry import make_checked_dataset
-from tfcomp.models.stages import list_stages
+from tfcomp.models.registry import list_stages, make_checked_dataset
 from tfcomp.train import run_training
 from tfcomp.training.fit import make_batches
 from tfcomp.training.monitor import measure_factors

@@ -16,7 +16,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.datasets.factor_table import FactorTable
 from tfcomp.metrics import interaction, jacobians, tuning
 from tfcomp.metrics.run_analysis import RunAnalysis
-from tfcomp.models.stages import make_model
+from tfcomp.models.registry import make_model
 from tfcomp.report.stage_section import make_interactions, make_layers
 
 pytestmark = pytest.mark.usefixtures("untraced")

@@ -13,7 +13,7 @@ from tfcomp.metrics.jacobians import (
     compute_stage_jacobians,
     compute_stage_metrics,
 )
-from tfcomp.models import stages
+from tfcomp.models import registry
 
 Stages = dict[str, tf.Tensor]
 
@@ -155,7 +155,9 @@ def test_batches_trace_once_and_lose_nothing(count):
         traces.append(f)
         return compute_stage_metrics(square, f)
 
-    metrics = stages.evaluate_in_batches(compute, factors.numpy(), batch_size=4)
+    metrics = registry.evaluate_in_batches(
+        compute, factors.numpy(), batch_size=4
+    )
 
     expected = compute_stage_metrics(square, factors)
     assert len(traces) == 1
@@ -177,6 +179,6 @@ def test_one_call_takes_what_memory_allows(
     """A small network and the donut, on a CPU and on two GPUs."""
     memory = gigabytes << 30
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
-    monkeypatch.setattr(stages, "count_device_memory", lambda: memory)
+    monkeypatch.setattr(registry, "count_device_memory", lambda: memory)
 
-    assert stages.choose_batch_size(units, 784) == batch_size
+    assert registry.choose_batch_size(units, 784) == batch_size

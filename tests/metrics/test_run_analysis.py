@@ -14,7 +14,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.metrics import output_analysis, scores
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 from tfcomp.models.loading import LoadedRun
-from tfcomp.models.stages import evaluate_in_batches, make_model
+from tfcomp.models.registry import evaluate_in_batches, make_model
 from tfcomp.report.report_build import MAKERS
 
 pytestmark = pytest.mark.usefixtures("untraced")

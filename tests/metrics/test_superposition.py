@@ -16,7 +16,7 @@ from tfcomp.datasets.factors import FactorSpace
 from tfcomp.datasets.splits import Points, Splits
 from tfcomp.metrics import superposition as sp
 from tfcomp.metrics.output_analysis import predict_superposed_inputs
-from tfcomp.models.stages import make_model
+from tfcomp.models.registry import make_model
 
 SIZE = 16
 GRID = planted.make_grid(SIZE, SIZE)

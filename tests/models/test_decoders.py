@@ -16,8 +16,11 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.models import MODELS, pixels
 from tfcomp.models.decoders.pixelwise import choose_patch
-from tfcomp.models.registry import make_checked_dataset
-from tfcomp.models.stages import list_stages, make_stage_model
+from tfcomp.models.registry import (
+    list_stages,
+    make_checked_dataset,
+    make_stage_model,
+)
 
 # Weights for colored images of 12 x 15 with four factors.
 WEIGHTS = {
@@ -208,12 +211,6 @@ def test_cross_attention_is_its_equation(rng):
     (half_penalty,) = half.losses
     assert half_penalty.dtype == "float32"  # to which `fit` adds it
     assert float(half_penalty) == approx(float(penalty), 0.02)
-
-
-def test_a_token_alone_does_not_interact():
-    alone = np.zeros((1, 2, 2, HEADS, 3), np.float32)
-    alone[..., 1] = 1.0
-    assert pixels.measure_interaction(alone) == 0.0
 
 
 # Composition

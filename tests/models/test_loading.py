@@ -14,7 +14,6 @@ import keras
 import numpy as np
 import pytest
 
-import tfcomp
 from tfcomp import export
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.config.run_flags import parse_config
@@ -24,7 +23,6 @@ from tfcomp.models.loading import hash_weights, load_run, open_model
 from tfcomp.models.registry import make_checked_dataset
 from tfcomp.storage import run_folder
 from tfcomp.storage.run_folder import is_finished, read_config
-from tfcomp.training.experiment import train_and_evaluate
 
 
 @pytest.fixture
@@ -259,21 +257,3 @@ def test_restarts_would_replace_outputs():
     flags = ["--flagfile=donut.flags", "--keep_outputs=2", "--id_target=0.1"]
     with pytest.raises(ConfigError, match="id_target"):
         make_checked_dataset(parse_config(flags))
-
-
-@pytest.mark.slow
-def test_a_run_keeps_what_it_draws(make_smoke):
-    config = make_smoke("--epochs=4", "--keep_outputs=4", "--eval_every=0")
-    train_and_evaluate(config)
-
-    run = tfcomp.load_run(config.run_dir)
-    grid = run.dataset.splits.grid
-    outputs = read_outputs(run.run.path, grid)
-
-    assert list(outputs) == [1, 2, 3]
-    truth = run.dataset.render_array(grid)
-    images = [images for images, _ in outputs.values()]
-    images.append(run.draw().clip(0, 1))
-    errors = [np.square(each - truth).mean() for each in images]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[0] > errors[3]

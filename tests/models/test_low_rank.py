@@ -13,8 +13,8 @@ from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.embeddings import analyze_embedding
 from tfcomp.models import forced_rendering, pixels
-from tfcomp.models.forced_rendering import LowRankEmbedding
-from tfcomp.models.stages import list_embeddings, make_model
+from tfcomp.models.forced_rendering import LowRankEmbedding, list_embeddings
+from tfcomp.models.registry import make_model
 
 NUM_VALUES = 5
 SHAPE = (4, 6)

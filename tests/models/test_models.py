@@ -10,8 +10,11 @@ from tests.own_factors import TILES
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config, parse_flags
 from tfcomp.models import MODELS, encodings, forced_rendering, pixels, registry
-from tfcomp.models.registry import make_checked_dataset
-from tfcomp.models.stages import make_model, make_stage_model
+from tfcomp.models.registry import (
+    make_checked_dataset,
+    make_model,
+    make_stage_model,
+)
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep
 
 pytestmark = pytest.mark.usefixtures("untraced")

@@ -20,12 +20,7 @@ INTER = "TF_NUM_INTEROP_THREADS"
         ("donut", {}, {}),
     ],
 )
-def test_threads_of_a_network(
-    flagfile: str,
-    given: dict[str, str],
-    expected: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_threads_of_a_network(flagfile, given, expected, monkeypatch):
     monkeypatch.setattr(os, "environ", dict(given))
 
     limit_threads(parse_config([flagfile]))

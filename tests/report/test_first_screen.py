@@ -14,7 +14,7 @@ from tfcomp.figures.exhibits import save_exhibit
 from tfcomp.figures.projector import write_projections
 from tfcomp.metrics.run_analysis import RunAnalysis
 from tfcomp.models.loading import LoadedRun
-from tfcomp.models.stages import make_model
+from tfcomp.models.registry import make_model
 from tfcomp.report.report_build import (
     group_runs,
     make_answer,

@@ -10,7 +10,7 @@ from tfcomp import ModelReport
 from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_config import RunConfig
 from tfcomp.metrics.jacobians import compute_stage_jacobians
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.registry import make_stage_model
 
 pytestmark = pytest.mark.usefixtures("untraced")
 

@@ -156,6 +156,7 @@ def test_every_decoder_becomes_a_program(name):
     assert "HloModule" in text
 
 
+@pytest.mark.slow
 def test_products_are_exact_without_tensor_float_32():
     """No factor is rounded to ten bits on a GPU."""
     before = tf.config.experimental.tensor_float_32_execution_enabled()

@@ -13,7 +13,7 @@ from tfcomp.datasets import make_dataset
 from tfcomp.figures.projector import write_projections
 from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 from tfcomp.models.loading import LoadedRun, load_run
-from tfcomp.models.stages import make_model
+from tfcomp.models.registry import make_model
 from tfcomp.training.experiment import train_and_evaluate
 
 pytestmark = pytest.mark.usefixtures("untraced")

@@ -40,7 +40,7 @@ def test_own_runs_are_listed_by_their_folders(smoke_run):
     assert found == Path(smoke_run.run_dir)
 
 
-def test_names_that_are_not_listed(tmp_path):
+def test_names_that_are_not_listed(tmp_path, monkeypatch):
     with pytest.raises(RunError, match="bumps/additive/corner_9"):
         tfcomp.load_published("bumps/aditive/corner_9", FOLDER)
     for name in ("", "paper", "../published/paper/donut"):
@@ -49,11 +49,8 @@ def test_names_that_are_not_listed(tmp_path):
     with pytest.raises(RunError):
         tfcomp.list_published(tmp_path)
 
-
-def test_models_of_the_clone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert tfcomp.list_published() == NAMES
-
+    assert tfcomp.list_published() == NAMES  # of the clone
     monkeypatch.setattr(run_folder, "CLONE", tmp_path)
     with pytest.raises(RunError, match="clone"):
         tfcomp.list_published()

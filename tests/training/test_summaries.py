@@ -13,7 +13,6 @@ from tensorboard.backend.event_processing.event_accumulator import (
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util import tensor_util
 
-from tfcomp.config.run_flags import parse_config
 from tfcomp.metrics.registry import list_metrics
 from tfcomp.storage.run_folder import read_history, read_metrics
 from tfcomp.training import monitor
@@ -101,21 +100,6 @@ def test_scalars_are_curves_that_end_in_the_final_metrics(events, metrics):
         assert list(curve) == [2, 4]
         expected = metrics["layers"][stage]["factorization"]
         assert curve[4] == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "epochs"),
-    [
-        ("smoke", 30),
-        ("donut", 50),
-        ("low_rank", 1000),
-    ],
-)
-def test_shipped_runs_are_scored_ten_to_thirty_times(name, epochs):
-    config = parse_config([f"--flagfile={name}.flags"])
-    assert config.training.epochs == epochs
-    assert 10 <= epochs // config.eval_every <= 30
-    assert 5 <= epochs // config.layerwise_every <= 10
 
 
 def test_numbers_are_those_of_tensorboard(smoke_run, events):

@@ -37,7 +37,7 @@ def export_stages(run: LoadedRun, path: Path, name: str) -> None:
     Raises:
         RunError: If Keras cannot convert the model.
     """
-    from tfcomp.models.stages import make_stage_model
+    from tfcomp.models.registry import make_stage_model
 
     stages = make_stage_model(run.model)
     grid = run.dataset.splits.grid
@@ -105,7 +105,7 @@ def write_torch(source: str, path: str, *plugins: str) -> None:
     import torch
 
     from tfcomp.models.loading import import_layers
-    from tfcomp.models.stages import make_stage_model
+    from tfcomp.models.registry import make_stage_model
 
     import_layers()
     for module in plugins:

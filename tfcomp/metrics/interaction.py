@@ -33,7 +33,7 @@ from tfcomp.metrics.registry import (
     mean_or_none,
     median_or_none,
 )
-from tfcomp.models.stages import (
+from tfcomp.models.registry import (
     StageDict,
     choose_batch_size,
     evaluate_in_batches,

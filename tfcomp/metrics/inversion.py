@@ -33,7 +33,7 @@ from tfcomp.metrics.output_analysis import OutputAnalysis
 from tfcomp.metrics.references import list_levels
 from tfcomp.metrics.registry import Arrays, median_or_none
 from tfcomp.models.loading import IMAGE
-from tfcomp.models.stages import (
+from tfcomp.models.registry import (
     JacobianFn,
     StageDict,
     StageFn,

@@ -22,7 +22,7 @@ from numpy import ndarray as Array
 
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.factors import FactorSpace
-from tfcomp.models.stages import (
+from tfcomp.models.registry import (
     JacobianFn,
     StageDict,
     StageFn,

@@ -40,7 +40,7 @@ from tfcomp.metrics.superposition import (
 )
 from tfcomp.models.encodings import FactorIndex
 from tfcomp.models.loading import LoadedRun
-from tfcomp.models.stages import (
+from tfcomp.models.registry import (
     StageFn,
     choose_batch_size,
     evaluate_in_batches,

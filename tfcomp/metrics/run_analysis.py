@@ -54,8 +54,9 @@ from tfcomp.metrics.tuning import (
     measure_effects,
     select_units,
 )
+from tfcomp.models.forced_rendering import list_embeddings
 from tfcomp.models.loading import LoadedRun, load_run
-from tfcomp.models.stages import list_embeddings, make_model
+from tfcomp.models.registry import make_model
 
 TRUTH = "truth"  # the true images, as a stage
 # Points of a large space that are compared with each other, which takes time

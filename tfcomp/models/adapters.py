@@ -21,14 +21,39 @@ from tfcomp.models.loading import (
     check_output,
     open_model,
 )
-from tfcomp.models.registry import make_input
-from tfcomp.models.stages import JacobianFn, Stage, evaluate_in_batches
+from tfcomp.models.registry import (
+    JacobianFn,
+    evaluate_in_batches,
+    make_input,
+)
 
 INPUTS = ("values", "classes", "unit")
 MAX_NAMED = 3
 COMPARED = 8  # points at which two calls are compared
 # Share of the range of the true images by which outputs may leave it.
 MARGIN = 0.5
+
+
+class Stage(keras.layers.Layer):
+    """Makes a tensor a stage of a model.
+
+    Input shape:
+        A list of the tensor, `(batch, ...)`, and of the stages before it,
+        which puts them first among the layers of the model.
+
+    Output shape:
+        `(batch, ...)`: the first tensor, unchanged.
+    """
+
+    is_stage = True
+
+    def call(self, inputs: list[keras.KerasTensor]) -> keras.KerasTensor:
+        """Passes the first tensor on.
+
+        Args:
+            inputs: The tensor, and the stages before it.
+        """
+        return inputs[0]
 
 
 def wrap_model(
@@ -109,22 +134,20 @@ class _Outside(keras.layers.Layer):
         self._space = dataset.space
         self._image_shape = dataset.image_shape
 
-        first = []
-        last = []
-        for factor in self._space:
-            values = factor.values()
-            first.append(values[0])
-            last.append(values[-1])
-        num_factors = len(first)
+        num_factors = len(self._space)
         self._low = np.zeros(num_factors, np.float32)
         self._scale = np.float32(1)
         if inputs == "unit":
-            self._low = np.array(first, np.float32)
-            high = np.array(last, np.float32)
-            span = high - self._low
+            ends = []
+            for factor in self._space:
+                values = factor.values()
+                ends.append(values[[0, -1]])
+            table = np.array(ends, np.float32)
+            self._low = table[:, 0]
+            span = table[:, 1] - self._low
             least = np.float32(1e-30)
-            divisor = np.maximum(span, least)
-            self._scale = 1 / divisor
+            span = np.maximum(span, least)
+            self._scale = 1 / span
 
         every_name = [*names, IMAGE]
         self._shapes = self._probe_shapes(dataset, every_name)

@@ -171,6 +171,16 @@ class ValueEmbedding(keras.layers.Layer):
         return rows, valid
 
 
+def list_embeddings(model: keras.Model) -> dict[str, ValueEmbedding]:
+    """Returns the layers in which values own images, by their factor."""
+    embeddings = {}
+    for layer in model.layers:
+        if isinstance(layer, ValueEmbedding):
+            factor = layer.name.removeprefix("embedding_")
+            embeddings[factor] = layer
+    return embeddings
+
+
 @keras.saving.register_keras_serializable(package="tfcomp")
 class LowRankEmbedding(ValueEmbedding):
     """Looks up a low-rank matrix for every value of a factor.

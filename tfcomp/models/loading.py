@@ -27,7 +27,7 @@ from tfcomp.config.plugins import CONTRIB, admit_plugins, import_modules
 from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset, make_dataset
 from tfcomp.datasets.factor_table import to_array
-from tfcomp.models.stages import list_stages, make_stage_model
+from tfcomp.models.registry import list_stages, make_stage_model
 from tfcomp.storage import run_folder
 from tfcomp.storage.files import DamagedFileError
 from tfcomp.storage.run_folder import FLAGS_FILE, MODEL_FILE, WEIGHTS_HASH

@@ -30,7 +30,7 @@ from tfcomp.metrics.run_analysis import RunAnalysis, compute_metrics
 from tfcomp.metrics.scores import evaluate_images
 from tfcomp.models import loading
 from tfcomp.models.adapters import check_outputs, wrap_model
-from tfcomp.models.stages import evaluate_in_batches, make_stage_model
+from tfcomp.models.registry import evaluate_in_batches, make_stage_model
 from tfcomp.report.explorer import Explorer
 from tfcomp.report.output_section import invert_run
 from tfcomp.report.page import (

@@ -390,8 +390,7 @@ def match_paths(pattern: str, flag: str = "runs") -> list[str]:
         flag: The flag that names it, for errors.
 
     Raises:
-        ConfigError: If nothing matches, or `/` does: the search below it would
-            read all files of the machine.
+        ConfigError: If nothing matches.
     """
     path = Path(pattern).expanduser()
     existing = path
@@ -404,9 +403,6 @@ def match_paths(pattern: str, flag: str = "runs") -> list[str]:
         matches = [str(existing / name) for name in sorted(names)]
     if not matches:
         raise ConfigError(flag, "must match a folder", pattern)
-    if any(os.path.realpath(match) == "/" for match in matches):
-        rule = "must be a folder of runs, not the root of all folders"
-        raise ConfigError(flag, rule, pattern)
     return matches
 
 

@@ -22,7 +22,7 @@ from tfcomp.config.run_config import RunConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
-from tfcomp.models.stages import make_stage_model
+from tfcomp.models.registry import make_stage_model
 from tfcomp.storage.files import add_version
 from tfcomp.training.prepared_models import count_steps
 
@@ -214,16 +214,27 @@ def describe_methods(
     """
     names = " and ".join(dataset.space.names)
     shape = " x ".join(map(str, dataset.image_shape))
-    training = config.training
-    steps = count_steps(training, dataset)
-    return (
+    num_weights = model.count_params()
+    network = (
         f"The decoder (`{config.model.model}`) maps the "
         f"{config.model.encoding} code of {names} to an image of {shape} "
-        f"({model.count_params():,} weights). It was trained on "
-        f"{len(dataset.splits.train):,} examples by AdamW (learning rate "
-        f"{training.learning_rate:g}, weight decay {training.weight_decay:g}, "
-        f"epsilon {training.adam_epsilon:g}) for {training.epochs * steps:,} "
-        f"steps ({training.epochs:,} epochs of {steps:,}) with "
-        f"{training.batch_size} examples in a batch, in {training.precision}, "
-        f"with seed {training.seed}."
+        f"({num_weights:,} weights)"
+    )
+
+    training = config.training
+    optimizer = (
+        f"AdamW (learning rate {training.learning_rate:g}, "
+        f"weight decay {training.weight_decay:g}, "
+        f"epsilon {training.adam_epsilon:g})"
+    )
+    num_examples = len(dataset.splits.train)
+    epoch_steps = count_steps(training, dataset)
+    num_steps = training.epochs * epoch_steps
+    return (
+        f"{network}. "
+        f"It was trained on {num_examples:,} examples by {optimizer} "
+        f"for {num_steps:,} steps "
+        f"({training.epochs:,} epochs of {epoch_steps:,}) "
+        f"with {training.batch_size} examples in a batch, "
+        f"in {training.precision}, with seed {training.seed}."
     )

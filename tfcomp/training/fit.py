@@ -68,13 +68,13 @@ skip_autograph = tf.autograph.experimental.do_not_convert
 
 
 class TrainingState(keras.callbacks.Callback):
-    """What a checkpoint has; as a callback of `fit` it saves itself.
+    """The state of a training, which saves itself as a callback of `fit`.
 
-    That is all which the rest of a training depends on: weights, optimizer
+    The rest of a training depends on this state alone: on weights, optimizer
     with the rate, a schedule, random states of layers (dropout), and the
     epoch, from which batches follow.
 
-    It saves after the last epoch, and now and then between compiled calls.
+    It is saved after the last epoch, and now and then between compiled calls.
 
     Args:
         model: A compiled model with a built optimizer.

@@ -194,40 +194,17 @@ class Monitor(keras.callbacks.Callback):
         """
         epochs = self._config.training.epochs
         analysis = self._analyze()
-        evaluation = analysis.evaluation
         self._write_numbers(epochs, analysis, with_layers=True)
-        self.history.add(epochs, evaluation.tagged)
+        self.history.add(epochs, analysis.evaluation.tagged)
         if self._config.pictures:
             self._summaries.write_pictures(analysis)
         self._summaries.close()
 
-        metrics = _collect_numbers(analysis)
-        metrics |= self._describe_task(evaluation)
+        metrics = _describe_results(analysis, self._dataset)
         numbers_by_factor = measure_factors(self._models.trained)
         if numbers_by_factor:
             metrics["channels"] = numbers_by_factor
         return metrics
-
-    def _describe_task(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Describes how hard the task is: references and certificates.
-
-        Args:
-            evaluation: Images of the trained network, and true images.
-
-        Returns:
-            Entries of `metrics.json`.
-        """
-        dataset = self._dataset
-        truth = evaluation.truth
-        certificates = solvable.certify_dataset(dataset)
-        summary = solvable.summarize_certificates(dataset, certificates)
-        first_order = certificates[1]
-        facts: dict[str, Any] = {"reference": dataset.reference_label}
-        facts["references"] = score_references(dataset, truth)
-        facts["certificate"] = summary
-        facts["explained"] = solvable.explain_training(dataset)
-        facts["r2"] = score_certified(dataset, evaluation, first_order)
-        return facts
 
     def _write_numbers(
         self,
@@ -245,6 +222,9 @@ class Monitor(keras.callbacks.Callback):
         numbers = dict(analysis.evaluation.tagged)
         for tag, answer in ANSWERS.items():
             numbers[answer] = numbers.get(tag)
+        self._summaries.write_scalars(epoch, numbers)
+
+        numbers = {}
         for name, embedding in analysis.embeddings.items():
             for number, value in embedding.summary.items():
                 numbers[f"embedding_{number}/{name}"] = value
@@ -262,24 +242,29 @@ def _tag_stages(
     """Gives tags to numbers by stage and metric, of metrics with a chart."""
     numbers = {}
     for metric in list_metrics("stage", "stages"):
-        if metric.chart is None:
-            continue
         for stage, row in summary.items():
-            tag = f"stage_{metric.name}/{stage}"
-            numbers[tag] = row.get(metric.name)
+            if metric.chart is not None and metric.name in row:
+                tag = f"stage_{metric.name}/{stage}"
+                numbers[tag] = row[metric.name]
     return numbers
 
 
-def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
-    """Collects the entries of outputs, stages and embeddings.
+def _describe_results(
+    analysis: RunAnalysis,
+    dataset: Dataset,
+) -> dict[str, Any]:
+    """Describes what a network does, and how hard its task is.
 
     Args:
         analysis: Results of the trained network.
+        dataset: Its data.
 
     Returns:
-        Entries of `metrics.json`.
+        Entries of `metrics.json`: scores of outputs, stages and embeddings,
+        references and certificates.
     """
-    metrics: dict[str, Any] = dict(analysis.evaluation.scores)
+    evaluation = analysis.evaluation
+    metrics: dict[str, Any] = dict(evaluation.scores)
     metrics["layers"] = analysis.layers.summary
     if analysis.nondifferentiable:
         metrics["differences"] = analysis.nondifferentiable
@@ -289,6 +274,14 @@ def _collect_numbers(analysis: RunAnalysis) -> dict[str, Any]:
         embeddings[name] = embedding.summary
     if embeddings:
         metrics["embeddings"] = embeddings
+
+    certificates = solvable.certify_dataset(dataset)
+    summary = solvable.summarize_certificates(dataset, certificates)
+    metrics["reference"] = dataset.reference_label
+    metrics["references"] = score_references(dataset, evaluation.truth)
+    metrics["certificate"] = summary
+    metrics["explained"] = solvable.explain_training(dataset)
+    metrics["r2"] = score_certified(dataset, evaluation, certificates[1])
     return metrics
 
 

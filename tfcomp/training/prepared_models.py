@@ -32,8 +32,7 @@ from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.metrics.output_analysis import TracedModel
 from tfcomp.models.forced_rendering import AxisEmbedding, use_products
-from tfcomp.models.registry import MODELS, is_shipped
-from tfcomp.models.stages import make_model
+from tfcomp.models.registry import MODELS, is_shipped, make_model
 from tfcomp.storage.run_folder import MODEL_FILE
 
 # Steps that Keras may run in one call, a third faster for tiny models.

@@ -346,11 +346,8 @@ def list_doublings(
     first = width
     if config.model.model == "burgess":
         first = half
-    filters = [first]
-    if count > 1:
-        filters.append(first)
-    for _ in range(count - 2):
-        filters.append(half)
+    filters = [first] * min(count, 2)
+    filters += [half] * (count - 2)
     filters.append(channels)
     first_size = [first_rows, first_columns]
     return first_size, filters

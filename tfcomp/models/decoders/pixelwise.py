@@ -46,8 +46,7 @@ def choose_patch(config: RunConfig, dataset: Dataset) -> int:
     if patch_size in divisors:
         return patch_size
     if patch_size:
-        texts = [str(divisor) for divisor in divisors]
-        choices = ", ".join(texts)
+        choices = ", ".join(map(str, divisors))
         rule = f"must be 0, or one of {choices}"
         raise ConfigError("patch_size", rule, patch_size)
 
