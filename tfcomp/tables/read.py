@@ -145,7 +145,7 @@ def find_varied(runs: DataFrame) -> list[str]:
     Args:
         runs: A row for each run, as `Results.runs`.
     """
-    flags = [name for name in runs if name not in flatten.NO_FLAGS]
+    flags = [str(name) for name in runs if name not in flatten.NO_FLAGS]
     return [name for name in flags if runs[name].nunique(dropna=False) > 1]
 
 
