@@ -30,7 +30,7 @@ from pipelines.profile import MODELS, Profile, find_sweep, make_works
 from tfcomp.config.errors import RunError, explain_failure, first_line
 from tfcomp.config.process import start_tensorflow
 from tfcomp.config.run_config import RunConfig
-from tfcomp.datasets import Dataset, make_dataset
+from tfcomp.datasets import make_dataset
 from tfcomp.datasets.materialized import (
     Examples,
     load_split,
@@ -157,24 +157,8 @@ def find_anomalies(
             split = load_split(config, examples_dir, name, dataset)
         except RunError as error:
             yield str(error)
-            continue
-        if name == "train":
-            yield from find_leak(dataset, split)
-        yield from compare_split(name, split, expected)
-
-
-def find_leak(dataset: Dataset, train: Examples) -> Iterator[str]:
-    """Yields a line if there are training examples in the held-out region."""
-    region = dataset.region
-    if region.contains(dataset.splits.train).any():
-        return  # a control (--train_all) trains on what other runs hold out
-    leaks = region.contains(train.factors)
-    if leaks.any():
-        first = train.factors[leaks][0].tolist()
-        yield (
-            f"leak: {leaks.sum()} training examples lie in the region "
-            f"{region.spec}, the first at {first}"
-        )
+        else:
+            yield from compare_split(name, split, expected)
 
 
 def compare_split(

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from numpy.testing import assert_allclose
 
 import tfcomp
@@ -103,31 +102,6 @@ def test_keras_model_and_saved_model_give_our_own_numbers(
         for stage, expected in own.metrics.items():
             metrics = result.analysis.metrics[stage]
             assert_allclose(metrics, expected, rtol=1e-3, atol=1e-6)
-
-
-def test_image_of_another_saved_model_is_the_one_it_serves(
-    table: tfcomp.FactorTable,
-    tmp_path: Path,
-):
-    """Although a layer of it has that name as well."""
-    signature = [tf.TensorSpec((None, 3), name="factors")]
-
-    def make_function(gray: float) -> tf.function:
-        def render(factors: tf.Tensor) -> dict[str, tf.Tensor]:
-            image = tf.fill((tf.shape(factors)[0], 96), gray)
-            return {"image": image, "hidden": factors}
-
-        return tf.function(render, signature)
-
-    functions = {
-        "serving_default": make_function(0.25),
-        "activations": make_function(0.75),
-    }
-    tf.saved_model.save(tf.Module(), tmp_path, functions)
-
-    result = tfcomp.evaluate(tmp_path, table, "x:3")
-
-    assert_allclose(result.draw(), 0.25)
 
 
 IMPORT = """

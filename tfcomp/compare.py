@@ -28,8 +28,7 @@ from tfcomp.storage.files import (
     write_table,
     write_text,
 )
-from tfcomp.tables.flatten import NO_FLAGS
-from tfcomp.tables.read import read_finished
+from tfcomp.tables.read import find_varied, read_finished
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,8 +108,7 @@ def tabulate_settings(
     """
     import pandas as pd
 
-    flags = [name for name in runs if name not in NO_FLAGS]
-    varied = [name for name in flags if runs[name].nunique(dropna=False) > 1]
+    varied = find_varied(runs)
     rows = []
     for setting, group in runs.groupby(varied or ["setting"], dropna=False):
         row = dict(zip(varied, setting, strict=False))

@@ -38,6 +38,8 @@ from tfcomp.sweeps.pool import SchedulerOptions
 from tfcomp.sweeps.sweep_run import define_flags, make_sweep, run_missing
 from tfcomp.train import format_arguments
 
+WIDTH = 23  # of a column
+
 
 def run_trials(values: dict[str, Any]) -> int:
     """Runs missing trials; prints scores and failures.
@@ -139,8 +141,10 @@ def format_summary(folder: Path) -> str:
     path = folder / "summary.csv"
     if not path.exists():
         return ""
-    table: dict[str, dict[str, str]] = {}
-    for row in read_csv(path):  # pandas would take a second
+    import pandas as pd
+
+    cells: dict[str, dict[str, str]] = {}  # by setting and score
+    for row in read_csv(path):
         flags = itertools.takewhile(lambda name: name != "score", row)
         setting = " ".join(f"{name}={row[name]}" for name in flags)
         cell = "-"
@@ -148,23 +152,18 @@ def format_summary(folder: Path) -> str:
             cell = f"{float(row['mean']):.3g}"
         if row["sd"]:
             cell += f" ± {float(row['sd']):.3g}"
-        cells = table.setdefault(setting, {})
-        cells[row["score"]] = cell
+        cells.setdefault(setting, {})[row["score"]] = cell
 
-    scores = list_leading("image")
-    width = max(map(len, table), default=0)
-    head = {}
-    for score in scores:  # as ood_relative_mse
-        head[score] = label_number(score.replace("_", "/", 1))
-    lines = ""
-    for setting, cells in [("", head), *table.items()]:
-        lines += f"{setting:{width}}"
-        for score in scores:
-            lines += f"{cells.get(score, '-'):>24}"
-        lines += "\n"
-    if "±" in lines:
-        lines += "± is the standard deviation over seeds\n"
-    return lines
+    labels = {}
+    for score in list_leading("image"):  # as ood_relative_mse
+        labels[score] = label_number(score.replace("_", "/", 1))
+    table = pd.DataFrame.from_dict(cells, orient="index")
+    table = table.reindex(columns=list(labels)).rename(columns=labels)
+    widths = dict.fromkeys(table, WIDTH)
+    text = table.to_string(na_rep="-", col_space=widths)
+    if "±" in text:
+        text += "\n± is the standard deviation over seeds"
+    return f"{text}\n"
 
 
 main = Command(

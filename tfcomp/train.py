@@ -100,18 +100,10 @@ def train(settings: dict[str, Any]) -> int:
     try:
         metrics = run_training(config, dataset)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(advise_resume(config)) from None
+        advice = "the same command with --resume, not --overwrite, goes on"
+        raise KeyboardInterrupt(advice) from None
     print(format_report(config, dataset, metrics))
     return 0
-
-
-def advise_resume(config: RunConfig) -> str:
-    """Says which command goes on with an interrupted run."""
-    if config.resume:
-        return "the same command goes on"
-    if config.overwrite:  # which would begin again, and refuses --resume
-        return "the same command with --resume for --overwrite goes on"
-    return "the same command with --resume goes on"
 
 
 def write_examples(config: RunConfig) -> int:

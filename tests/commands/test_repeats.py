@@ -17,7 +17,6 @@ import pytest
 from tfcomp import train
 from tfcomp.config.errors import RunError, describe_refusal
 from tfcomp.storage import files
-from tfcomp.storage.files import lock_folder
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
@@ -115,15 +114,6 @@ def test_overwrite_leaves_only_the_files_of_the_user(
     lines = (run / "run.flags").read_text().splitlines()
     assert "--width=8" in lines
     assert "--overwrite=false" in lines
-
-
-def test_overwrite_of_a_run_that_is_in_use(command: Command, run: Path):
-    before = list_files(run)
-
-    with lock_folder(run), pytest.raises(RunError, match="another process"):
-        command("--overwrite")
-
-    assert list_files(run) == before
 
 
 def test_overwrite_of_what_is_no_run(command: Command, working_folder: Path):

@@ -24,29 +24,15 @@ METRICS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("flags", "named"),
-    [
-        ([], {"--resume"}),
-        (["--resume"], set()),
-        (["--overwrite"], {"--resume", "--overwrite"}),
-    ],
-)
 def test_an_interruption_says_how_to_go_on(
-    flags,
-    named,
     monkeypatch: pytest.MonkeyPatch,
     working_folder: Path,
 ):
-    """`--overwrite` has to go, since it cannot stand beside `--resume`."""
     interrupt = Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr("tfcomp.train.run_training", interrupt)
 
-    with pytest.raises(KeyboardInterrupt) as caught:
-        main(["", "smoke", *flags])
-
-    words = set(str(caught.value).split())
-    assert words & {"--resume", "--overwrite"} == named
+    with pytest.raises(KeyboardInterrupt, match="--resume"):
+        main(["", "smoke"])
 
 
 def format_smoke(**changes: Any) -> dict[str, str]:

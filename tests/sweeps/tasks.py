@@ -1,9 +1,4 @@
-"""Functions that workers of the tests call, and a program that has a pool.
-
-    tasks.py FOLDER [SCHEDULER]
-
-runs three endless tasks until it is killed.
-"""
+"""Functions that workers of the tests call."""
 
 import os
 import random
@@ -14,11 +9,9 @@ from pathlib import Path
 from distributed import utils_comm, worker, worker_state_machine
 from distributed.comm import core
 
-from tests.sweeps import tasks
 from tfcomp.config.errors import RunError
-from tfcomp.config.process import check_stop, exit_on_user_error
+from tfcomp.config.process import check_stop
 from tfcomp.models import MODELS
-from tfcomp.sweeps.pool import SchedulerOptions, open_pool
 from tfcomp.sweeps.worker_task import Task
 
 
@@ -78,20 +71,3 @@ def draw(argv: list[str]):
 
 def list_models(argv: list[str]):
     print(os.getpid(), *MODELS.names())
-
-
-def main(argv: list[str]) -> int:
-    folder = Path(argv[1])
-    scheduler = "".join(argv[2:])
-    endless = [
-        make_task(str(n), folder, tasks.wait_for_file, str(folder / "never"))
-        for n in range(3)
-    ]
-    workers = 0 if scheduler else 2
-    options = SchedulerOptions(workers=workers, scheduler=scheduler)
-    with open_pool(options) as pool:
-        return len(list(pool.run(endless)))
-
-
-if __name__ == "__main__":
-    exit_on_user_error(main)

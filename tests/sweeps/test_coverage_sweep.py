@@ -26,7 +26,6 @@ from tfcomp.config.errors import ConfigError
 from tfcomp.datasets import make_dataset, solvable
 from tfcomp.datasets.dataset import Dataset
 from tfcomp.metrics.references import score_references
-from tfcomp.sweeps import sweep_run
 from tfcomp.sweeps.sweep_run import Sweep
 
 SIZE = 6
@@ -169,16 +168,3 @@ def test_mistakes_write_nothing(printed: str, flag: str, word: str):
     with pytest.raises(ConfigError, match=word):
         sweep.main([*COMMAND, "--run_name=mistake", flag])
     assert not FOLDER.with_name("mistake").exists()
-
-
-def test_flags_repeat_the_sweep(
-    printed: str,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(sweep_run, "MAX_DRAWN", 0)  # figures are slow
-    monkeypatch.setattr(sweep_run, "open_pool", None)
-    table = (FOLDER / "trials.csv").read_bytes()
-
-    sweep.main(["sweep", f"--flagfile={FOLDER}/sweep.flags"])
-
-    assert (FOLDER / "trials.csv").read_bytes() == table

@@ -20,17 +20,6 @@ from tfcomp.sweeps.grid import (
     parse_grid,
 )
 
-NUM_TRIALS = {
-    "sweep_ablation.flags": 60,
-    "sweep_depth.flags": 50,
-    "sweep_encodings.flags": 80,
-    "sweep_error_map.flags": 12,
-    "sweep_hard_rendering.flags": 40,
-    "sweep_mlp_depth.flags": 50,
-    "sweep_smoke.flags": 4,
-    "sweep_stripes.flags": 20,
-}
-
 
 def test_number_of_trials_is_bounded():
     specs = [f"{name}=1,2,3,4,5,6,7,8,9,10" for name in ("depth", "width")]
@@ -170,16 +159,18 @@ def test_every_combination_is_checked(name: str, value: object):
         make([{}, {name: value}], [0])
 
 
-def test_shipped_sweeps(capsys: pytest.CaptureFixture):
-    counts = {}
-    for name in list_flagfiles():
-        if not name.startswith("sweep_"):
-            continue
-        flags = parse_flags([f"--flagfile={name}"], sweep.define_flags())
-        work = sweep.make_sweep(flags)
-        counts[name] = len({trial.name for trial in work.items})
-        assert work.folder.name == name.removesuffix(".flags")
-    assert counts == NUM_TRIALS
+SWEEPS = [name for name in list_flagfiles() if name.startswith("sweep_")]
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+def test_shipped_sweeps(name: str, capsys: pytest.CaptureFixture):
+    flags = parse_flags([f"--flagfile={name}"], sweep.define_flags())
+
+    work = sweep.make_sweep(flags)
+
+    assert work.folder.name == name.removesuffix(".flags")
+    trials = {trial.name for trial in work.items}
+    assert len(trials) == len(work.items) > 1
     assert capsys.readouterr().out == ""  # no region hides a value
 
 

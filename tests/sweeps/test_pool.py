@@ -2,8 +2,7 @@
 
 import contextlib
 import logging
-import subprocess
-import sys
+import os
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from tests.sweeps import tasks
-from tests.sweeps.conftest import PATIENCE, IsRunning, Wait
+from tests.sweeps.conftest import IsRunning, Wait
 from tests.sweeps.fake_sweep import (
     list_flags,
     read_starts,
@@ -24,9 +23,10 @@ from tests.sweeps.fake_trial import DEADLY
 from tests.sweeps.tasks import make_task, read_pids
 from tfcomp import sweep
 from tfcomp.config.errors import ConfigError
+from tfcomp.config.hashes import compute_code_version
 from tfcomp.sweeps import pool as pool_module
 from tfcomp.sweeps.pool import Outcome, Pool, SchedulerOptions, open_pool
-from tfcomp.sweeps.worker_task import Task
+from tfcomp.sweeps.worker_task import Setup, Task, run_task
 
 
 @pytest.fixture(scope="module")
@@ -144,22 +144,19 @@ def test_a_remote_scheduler(
     wait_for: Wait,
     is_running: IsRunning,
 ):
-    """Its worker runs one task at a time, and stops one of a dead client."""
+    """Its worker runs one task at a time, and stops one of a lost client."""
     options = SchedulerOptions(scheduler=remote)
     folder = tmp_path / "first"
     wanted = [make_task(n, folder, tasks.show_process) for n in "ab"]
     assert [o.reason for o in run_tasks(wanted, options)] == ["", ""]
     (worker,) = set(read_pids(folder))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.sweeps.tasks", str(tmp_path), remote],
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    wait_for(lambda: read_pids(tmp_path))
-    process.kill()
-    process.communicate(timeout=PATIENCE)
+    never = str(tmp_path / "never")
+    endless = make_task("endless", tmp_path, tasks.wait_for_file, never)
+    setup = Setup(os.getcwd(), compute_code_version())
+    with Client(remote) as client:
+        future = client.submit(run_task, endless, setup)
+        wait_for(lambda: read_pids(tmp_path))
+    assert future.cancelled()
     assert [o.reason for o in run_tasks(wanted[:1], options)] == [""]
     assert set(read_pids(tmp_path)) == {worker}
     assert is_running(worker)

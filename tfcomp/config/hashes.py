@@ -193,12 +193,6 @@ def read_cells(table: Path) -> "pd.DataFrame":
     return frame.set_axis(list(heads), axis=1).set_axis(frame.index + 1)
 
 
-def drop_empty_rows(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Drops rows without any text, as a spreadsheet may write at its end."""
-    has_text = (frame != "").any(axis=1)
-    return frame[has_text]
-
-
 def find_picture_column(frame: "pd.DataFrame") -> str:
     """Returns the name of the column that names pictures; "" without one."""
     columns = {str(name).lower(): str(name) for name in frame}

@@ -163,21 +163,6 @@ def parse_flags(
     return settings
 
 
-def find_parts(arguments: Sequence[str], values: flags.FlagValues) -> list[str]:
-    """Returns the dataset, model and code that the arguments name.
-
-    Args:
-        arguments: As `parse_flags` takes them.
-        values: The flags of the command.
-
-    Raises:
-        RunError: There is no such flagfile.
-    """
-    expanded = expand_flagfiles(_join_arguments(arguments, values))
-    parts = [find_value(expanded, flag) for flag in PART_FLAGS]
-    return [part for part in parts if part]
-
-
 def parse_record(lines: Sequence[str]) -> dict[str, Any]:
     """Parses flags of a run, as strings if their plugin is not imported."""
     expanded = expand_flagfiles(lines)
@@ -516,7 +501,8 @@ class Command:
         if is_run:
             groups = _group_flags(values)
         if is_run and FULL_HELP not in arguments:
-            names = find_parts(others, values)
+            expanded = expand_flagfiles(_join_arguments(others, values))
+            names = [find_value(expanded, flag) for flag in PART_FLAGS]
             groups = _select_common(groups, self.parts, names)
         print(format_help(self.purpose or "", groups, values))
 

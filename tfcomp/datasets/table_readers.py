@@ -30,7 +30,6 @@ from numpy import ndarray as Array
 from tfcomp.config.hashes import (
     PICTURE_HEADS,
     TABLES,
-    drop_empty_rows,
     find_picture_column,
     list_files,
     read_cells,
@@ -321,7 +320,9 @@ def read_folder(folder: Path) -> TableFile | FactorTable:
 def _read_csv(folder: Path, table: Path) -> TableFile:
     """Returns the table of a CSV file (docs/data.md) and its pictures."""
     cells = read_cells(table)
-    frame = drop_empty_rows(cells)
+    # A spreadsheet may write rows without any text at its end.
+    has_text = (cells != "").any(axis=1)
+    frame = cells[has_text]
     num_empty = len(cells) - len(frame)
     notes: tuple[str, ...] = ()
     if num_empty:

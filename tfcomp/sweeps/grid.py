@@ -79,21 +79,13 @@ def parse_grid(
     return combinations
 
 
-def split_cells(flag: str, text: str) -> list[str]:
-    """Splits a flag's value at commas outside of quotes, as in CSV.
-
-    Args:
-        flag: Its name, for errors.
-        text: Its value.
-
-    Raises:
-        ConfigError: A quote is not closed.
-    """
+def _split_cells(text: str) -> list[str]:
+    """Splits the values of an axis at commas outside of quotes, as in CSV."""
     try:
         rows = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error as error:
         rule = f"must be quoted as in CSV ({error})"
-        raise ConfigError(flag, rule, text) from error
+        raise ConfigError("grid", rule, text) from error
     return [cell.strip() for row in rows for cell in row]
 
 
@@ -116,7 +108,7 @@ def _parse_axis(spec: str, plugins: str) -> list[dict[str, Any]]:
             raise ConfigError("grid", rule, spec)
 
     points: list[dict[str, Any]] = []
-    for cell in split_cells("grid", right):
+    for cell in _split_cells(right):
         texts = [cell]
         if len(names) > 1:
             texts = [part.strip() for part in cell.split("/")]

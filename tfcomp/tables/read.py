@@ -139,6 +139,16 @@ def read_runs(*paths: str | Path) -> tuple[DataFrame, DataFrame]:
     return results.runs, results.numbers
 
 
+def find_varied(runs: DataFrame) -> list[str]:
+    """Lists the flags that differ between runs, without the seed.
+
+    Args:
+        runs: A row for each run, as `Results.runs`.
+    """
+    flags = [str(name) for name in runs if name not in flatten.NO_FLAGS]
+    return [name for name in flags if runs[name].nunique(dropna=False) > 1]
+
+
 @dataclass(frozen=True, eq=False)
 class Sweep:
     """The finished runs of a sweep, as the tables of `tfcomp.read_runs`."""
@@ -150,12 +160,7 @@ class Sweep:
     @property
     def varied(self) -> list[str]:
         """Flags that differ between runs, without the seed."""
-        flags = self.runs.drop(
-            columns=list(flatten.NO_FLAGS),
-            errors="ignore",
-        )
-        varies = flags.nunique(dropna=False) > 1
-        return list(flags.columns[varies])
+        return find_varied(self.runs)
 
     def to_frame(self, kind: str = "runs") -> DataFrame:
         """Makes a table of varying settings, seeds, and numbers at the end.
