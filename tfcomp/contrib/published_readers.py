@@ -73,7 +73,10 @@ for _file in ("smallnorb.toml", "mpi3d.toml"):
 def read_matlab(folder: Path) -> FactorTable:
     """Reads a folder of smallNORB if files are named so, else of Cars3D."""
     files = list_files(folder, ".mat")
-    norb_files = [file for file in files if file.stem.endswith(NORB_ENDS)]
+    norb_files = []
+    for file in files:
+        if file.stem.endswith(NORB_ENDS):
+            norb_files.append(file)
     if norb_files:
         return _read_norb(norb_files)
     return _read_cars(files)
@@ -299,8 +302,11 @@ def _describe_tfds(name: str, factors: list[str]) -> dict[str, Any]:
 
     columns = {}
     for key, column in published.items():
-        pairs = zip(names, column, strict=True)
-        columns[key] = [entry for factor, entry in pairs if factor in factors]
+        entries = []
+        for factor, entry in zip(names, column, strict=True):
+            if factor in factors:
+                entries.append(entry)
+        columns[key] = entries
     return columns
 
 

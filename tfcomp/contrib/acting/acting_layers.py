@@ -6,7 +6,6 @@ spatial transformer (Jaderberg et al. 2015): the point of a canvas that a pixel
 shows is found by undoing the pose, and read by bilinear interpolation.
 """
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -42,27 +41,6 @@ LEFT = 4  # one in four candidates is trained to the end
 ORDER = (*first_poses.POSE, "color", "template")  # of outputs
 
 
-@functools.cache
-def make_pixels(rows: int, columns: int, subpixels: int) -> Array:
-    """Lists the places of samples; the shorter side is -1 to 1.
-
-    Args:
-        rows: Pixels of a column.
-        columns: Pixels of a row.
-        subpixels: Samples along a side of a pixel.
-
-    Returns:
-        x and y of all samples, row by row, [n, 2].
-    """
-    side = min(rows, columns)
-    x = list_places(columns, side, subpixels)
-    y = list_places(rows, side, subpixels)
-    grids = np.meshgrid(x, y)
-    places = np.stack(grids, axis=-1)
-    places = places.reshape(-1, 2)
-    return places.astype(np.float32)
-
-
 def render_shares(
     pose: tf.Tensor,
     canvas: tf.Tensor,
@@ -83,8 +61,13 @@ def render_shares(
         Shares from 0 to 1, [n, rows, columns].
     """
     rows, columns = shape
-    places = make_pixels(rows, columns, subpixels)
-    pixels = tf.constant(places)
+    side = min(rows, columns)
+    x_places = list_places(columns, side, subpixels)
+    y_places = list_places(rows, side, subpixels)
+    grids = np.meshgrid(x_places, y_places)
+    places = np.stack(grids, axis=-1)
+    places = places.reshape(-1, 2)
+    pixels = tf.constant(places, tf.float32)
     center_x = pose[:, :1]
     center_y = pose[:, 1:2]
     turn = pose[:, 2:3]
@@ -281,9 +264,8 @@ class Draw(keras.layers.Layer):
         templates = objects[:, first_logit:]
         canvas_shape = (-1, CANVAS, CANVAS)
         canvases = tf.reshape(templates, canvas_shape)
-        canvas_poses = objects[:, :4]
         shares = render_shares(
-            pose=canvas_poses,
+            pose=objects[:, :4],
             canvas=canvases,
             shape=(rows, columns),
             subpixels=subpixels,

@@ -12,6 +12,7 @@ mean (the proximal step of a group penalty). Terms that are still in use are
 then trained without it.
 """
 
+import functools
 from typing import NamedTuple
 
 import keras
@@ -111,22 +112,16 @@ class ActingModel(keras.Model):
         state = plan.acts[0]
         candidates = tf.range(state.candidates)
         left = tf.cast(state.left, tf.int32)
+        differentiate = functools.partial(
+            self._differentiate,
+            factors=factors,
+            truth=images,
+            done=done,
+        )
         errors, gradients = tf.cond(
             is_early,
-            lambda: self._differentiate(
-                candidates,
-                factors,
-                images,
-                done,
-                1,
-            ),
-            lambda: self._differentiate(
-                left,
-                factors,
-                images,
-                done,
-                None,
-            ),
+            lambda: differentiate(candidates, subpixels=1),
+            lambda: differentiate(left, subpixels=None),
         )
         self.optimizer.apply(gradients, self.trainable_variables)
         self._shrink(done)
@@ -302,9 +297,8 @@ class ActingModel(keras.Model):
         plan = self._plan
         codes = plan.codes(factors)
         codes = keras.tree.flatten(codes)
-        coded_acts = zip(plan.acts, codes, strict=True)
         poses = []
-        for layer, code in coded_acts:
+        for layer, code in zip(plan.acts, codes, strict=True):
             pose = layer.act(code, candidates)
             poses.append(pose)
         return tf.stack(poses, axis=2)

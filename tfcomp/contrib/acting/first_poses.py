@@ -156,13 +156,14 @@ def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
     count = len(moment)
     mean = float(moment.mean())
     deviations = moment - mean
-    best = Start(base=0.0, moves=np.zeros(0))
-    lowest = np.inf
     ones = np.ones((count, 1))
+    best: tuple[int, ...] = ()
+    best_weights: Array = np.zeros(1)
+    lowest = np.inf
     for subset in _list_subsets(len(codes)):
         parts = [ones]
-        for i in subset:
-            parts.append(codes[i])
+        for number in subset:
+            parts.append(codes[number])
         table = np.concatenate(parts, axis=1)
         solution = np.linalg.lstsq(
             table,
@@ -178,46 +179,32 @@ def fit_moment(codes: Sequence[Array], moment: Array) -> Start:
         factor_bits = rank * np.log(count)
         bits = fit_bits + factor_bits
         if bits < lowest - 1e-9:
-            best = _center(
-                codes,
-                subset,
-                weights,
-                mean,
-            )
+            best = subset
+            best_weights = weights
             lowest = bits
-    return best
+
+    # The mean over the values of a factor belongs to the common pose.
+    base = mean + float(best_weights[0])
+    start = 1
+    moves = []
+    for number, code in enumerate(codes):
+        num_units = code.shape[1]
+        part = np.zeros(num_units)
+        if number in best:
+            end = start + num_units
+            part = best_weights[start:end]
+            start = end
+        part_mean = part.mean()
+        base = base + part_mean
+        moves.append(part - part_mean)
+    return Start(base, np.concatenate(moves))
 
 
 def _list_subsets(num_factors: int) -> Iterator[tuple[int, ...]]:
     """Lists sets of the first factors, the smallest first."""
     most = min(num_factors, MAX_FACTORS)
-    numbers = range(most)
-    for size in range(len(numbers) + 1):
-        yield from itertools.combinations(numbers, size)
-
-
-def _center(
-    codes: Sequence[Array],
-    subset: Sequence[int],
-    weights: Array,
-    mean: float,
-) -> Start:
-    """Moves the mean over the values of each factor to the common pose."""
-    base = mean + float(weights[0])
-    moves = []
-    for code in codes:
-        num_units = code.shape[1]
-        moves.append(np.zeros(num_units))
-
-    start = 1
-    for i in subset:
-        end = start + len(moves[i])
-        part = weights[start:end]
-        part_mean = part.mean()
-        base = base + part_mean
-        moves[i] = part - part_mean
-        start = end
-    return Start(base, np.concatenate(moves))
+    for size in range(most + 1):
+        yield from itertools.combinations(range(most), size)
 
 
 def sample_poses(
