@@ -169,7 +169,7 @@ BAD_ARRAYS = {
     "huge class": (IMAGES, CLASSES * 10**6, "counted from 0"),
     "negative": (IMAGES.astype(int) - 200, CLASSES, "images"),
     "17 bits": (IMAGES.astype(int) * 1000, CLASSES, "16 bits"),
-    "equal": (np.ones_like(IMAGES), CLASSES, "differ"),
+    "equal": (IMAGES[:1].repeat(len(IMAGES), axis=0), CLASSES, "differ"),
     "one image": (IMAGES[:1], CLASSES[:1], "vary"),
     "floats to 255": (IMAGES.astype(np.float32), CLASSES, "images / 255"),
     "floats from -1": (2 * UNIT - 1, CLASSES, "0 to 1"),

@@ -291,8 +291,6 @@ class FactorTable:
         dtype = self.images.dtype
         low, high = _find_limits(self.images)
         _check_range(low, high, dtype)
-        if low == high:
-            raise TableError("images", "must differ", f"{low:g} everywhere")
         if dtype.kind == "f" or high <= 1:
             return 1.0
         num_bits = max(8, int(high).bit_length())
@@ -527,20 +525,23 @@ def _check_range(
 
 
 def _find_limits(images: Array) -> tuple[float, float]:
-    """Finds the smallest and largest pixel; all must be finite."""
-    lows = []
-    highs = []
+    """Finds the smallest and largest pixel; all must be finite and differ."""
+    lowest = images[0]
+    highest = images[0]
     for start in range(0, len(images), PART):
         part = images[start : start + PART]
-        lows.append(part.min())
-        highs.append(part.max())
+        lowest = np.minimum(lowest, part.min(axis=0))
+        highest = np.maximum(highest, part.max(axis=0))
         release_memory(images)
 
-    low = float(np.min(lows))
-    high = float(np.max(highs))
+    low = float(lowest.min())
+    high = float(highest.max())
     if not np.isfinite([low, high]).all():
         flat = images.reshape(len(images), -1)
         is_finite = np.isfinite(flat).all(axis=1)
         rule = "must be finite, there is NaN or infinity in image"
         raise TableError("images", rule, int(is_finite.argmin()))
+    if len(images) > 1 and np.array_equal(lowest, highest):
+        got = f"{len(images)} times the same"
+        raise TableError("images", "must differ", got)
     return low, high
