@@ -372,11 +372,7 @@ class FactorTable:
         counts = counts.astype(np.float32)
         return sums / counts[:, None, None, None]
 
-    def compare(
-        self,
-        factors: Array,
-        images: Array,
-    ) -> tuple[Array, Array]:
+    def compare(self, factors: Array, images: Array) -> tuple[Array, Array]:
         """Compares images with all images of their combinations.
 
         Args:
@@ -505,11 +501,7 @@ def check_images(given: Any) -> Array:
     return np.ascontiguousarray(images)
 
 
-def _check_range(
-    low: float,
-    high: float,
-    dtype: np.dtype,
-) -> None:
+def _check_range(low: float, high: float, dtype: np.dtype) -> None:
     """Refuses pixels that are no shades; NaN is refused elsewhere."""
     rule = "must be of at most 16 bits, from 0"
     lowest = 0.0

@@ -437,10 +437,7 @@ def number_rows(table: Array) -> Array:
     return rows
 
 
-def find_rows(
-    asked: Array,
-    table: Array,
-) -> Array:
+def find_rows(asked: Array, table: Array) -> Array:
     """Finds rows among the rows of a table; NaN equals NaN.
 
     Args:

@@ -189,10 +189,7 @@ def make_splits(
     )
 
 
-def _choose_limit(
-    eval_points: int | None,
-    count: int,
-) -> int:
+def _choose_limit(eval_points: int | None, count: int) -> int:
     """Chooses how many points analyses look at, at most.
 
     Args:
@@ -206,10 +203,7 @@ def _choose_limit(
     return eval_points
 
 
-def _check_leaks(
-    region: Region,
-    train: Array,
-) -> None:
+def _check_leaks(region: Region, train: Array) -> None:
     """Refuses training examples in the region."""
     is_leak = region.contains(train)
     leaks = train[is_leak]
@@ -245,10 +239,7 @@ def _find_hidden(
     return hidden
 
 
-def _is_grid(
-    space: FactorSpace,
-    table: Array,
-) -> bool:
+def _is_grid(space: FactorSpace, table: Array) -> bool:
     """Tells whether a table has every combination of the grid, in order."""
     size = math.prod(space.shape)
     if len(table) != size:
@@ -276,10 +267,7 @@ def _apply(
     return cells, is_ood
 
 
-def sample_rows(
-    is_ood: Array,
-    count: int,
-) -> Array:
+def sample_rows(is_ood: Array, count: int) -> Array:
     """Samples rows, the same in every call, sorted.
 
     Args:
@@ -301,10 +289,7 @@ def sample_rows(
     return np.sort(rows)
 
 
-def choose_rows(
-    count: int,
-    limit: int,
-) -> Array:
+def choose_rows(count: int, limit: int) -> Array:
     """Samples rows, the same ones in every call.
 
     Args:
@@ -496,10 +481,7 @@ def repeat_rows(weights: Array) -> Array:
     return np.minimum(rows, last)
 
 
-def repeat_rare(
-    space: FactorSpace,
-    table: Array,
-) -> Array:
+def repeat_rare(space: FactorSpace, table: Array) -> Array:
     """Returns rows, each as often as its rarest value is below average.
 
     Args:
@@ -565,10 +547,7 @@ def list_regions(coverage: str) -> list[str]:
     return regions
 
 
-def add_seed(
-    region: str,
-    seed: int,
-) -> str:
+def add_seed(region: str, seed: int) -> str:
     """Returns the region of a seed.
 
     Args:
@@ -580,10 +559,7 @@ def add_seed(
     return region
 
 
-def remove_seed(
-    region: str,
-    seed: int,
-) -> str:
+def remove_seed(region: str, seed: int) -> str:
     """Returns the region that `add_seed` took.
 
     Args:
@@ -663,10 +639,7 @@ def _count_equal(numbers: Array) -> Array:
     return counts[numbers]
 
 
-def _number_images(
-    render: RenderParts,
-    table: Array,
-) -> Array:
+def _number_images(render: RenderParts, table: Array) -> Array:
     """Returns equal numbers for equal images, [n], by hashes of 64 bits."""
     hashes: list[int] = []
     for images in render(table):
@@ -771,10 +744,7 @@ def _group_values(
     return groups
 
 
-def _count_pairs(
-    groups: Array,
-    levels: Array,
-) -> Array:
+def _count_pairs(groups: Array, levels: Array) -> Array:
     """Counts the groups that contain both levels, [V, V]."""
     from scipy import sparse
 

@@ -50,12 +50,7 @@ PICTURE_FORMATS = (
 class TableError(ValueError):
     """A table that breaks a rule, such as `classes must be integers`."""
 
-    def __init__(
-        self,
-        field: str,
-        rule: str,
-        value: object,
-    ) -> None:
+    def __init__(self, field: str, rule: str, value: object) -> None:
         super().__init__(f"{field} {rule}, got {value}")
 
 
@@ -130,10 +125,7 @@ def make_frame(columns: Any) -> "pd.DataFrame":
     return pd.DataFrame(arrays)
 
 
-def number_cells(
-    cells: "pd.Series",
-    kind: str = "",
-) -> Levels:
+def number_cells(cells: "pd.Series", kind: str = "") -> Levels:
     """Numbers the levels of a column.
 
     Numbers are sorted, and equal ones but for rounding are one level. Names
@@ -184,10 +176,7 @@ def number_cells(
     return Levels(index, names=tuple(map(str, names)))
 
 
-def _find_type(
-    cells: "pd.Series",
-    kind: str,
-) -> "pd.Series":
+def _find_type(cells: "pd.Series", kind: str) -> "pd.Series":
     """Converts text to numbers, or to true and false, if all of it is that."""
     import pandas as pd
 
@@ -274,11 +263,7 @@ class Pictures:
     read: Callable[[int], Array]
 
 
-def open_files(
-    folder: Path,
-    names: Sequence[str],
-    table: str,
-) -> Pictures:
+def open_files(folder: Path, names: Sequence[str], table: str) -> Pictures:
     """Returns the pictures that a table names.
 
     Args:
@@ -305,10 +290,7 @@ def open_files(
     return Pictures(names, read)
 
 
-def load_images(
-    images: Array | Pictures,
-    size: int = 0,
-) -> Array:
+def load_images(images: Array | Pictures, size: int = 0) -> Array:
     """Reads images into an array [n, H, W] or [n, H, W, C].
 
     Args:
@@ -339,10 +321,7 @@ def load_images(
     return loaded
 
 
-def scale_image(
-    image: Array,
-    size: int,
-) -> Array:
+def scale_image(image: Array, size: int) -> Array:
     """Scales an image [H, W] or [H, W, C] to rows and columns of a number.
 
     Pixels are weighted means (bilinear, over all that a new pixel covers).
@@ -406,10 +385,7 @@ def decode_picture(
     return np.asarray(ground.convert("RGB").convert(mode))
 
 
-def allocate(
-    shape: Sequence[int],
-    dtype: Any,
-) -> Array:
+def allocate(shape: Sequence[int], dtype: Any) -> Array:
     """Returns an empty array of images, in memory or, if it is large, mapped.
 
     A mapped array lies in a temporary file, which vanishes with the process.

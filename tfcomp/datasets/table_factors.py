@@ -66,10 +66,7 @@ class FactorColumn:
     origin: float = 0.0
 
 
-def check_classes(
-    classes: Any,
-    num_images: int | None,
-) -> None:
+def check_classes(classes: Any, num_images: int | None) -> None:
     """Checks the shape and type of classes, and their number.
 
     Args:
@@ -154,10 +151,7 @@ def describe_columns(
     return descriptions
 
 
-def _check_name(
-    name: str,
-    others: Collection[str],
-) -> None:
+def _check_name(name: str, others: Collection[str]) -> None:
     """Refuses a name that regions cannot hold, or that is taken."""
     if name in others:
         rule = f"must differ (--ignore={name} leaves both out)"
@@ -167,11 +161,7 @@ def _check_name(
         raise TableError("names", rule, ascii(name))
 
 
-def _read_list(
-    field: str,
-    given: Any,
-    count: int,
-) -> list[Any]:
+def _read_list(field: str, given: Any, count: int) -> list[Any]:
     """Reads a list with an entry for each factor; without one, of None."""
     if given is None:
         return [None] * count
@@ -182,19 +172,13 @@ def _read_list(
     return list(given)
 
 
-def _check_list(
-    field: str,
-    given: Any,
-) -> None:
+def _check_list(field: str, given: Any) -> None:
     has_length = hasattr(given, "__len__") and not isinstance(given, str)
     if not has_length or not getattr(given, "ndim", 1):
         raise TableError(field, "must be a list", repr(given))
 
 
-def _read_levels(
-    name: str,
-    given: Any,
-) -> tuple[str, ...]:
+def _read_levels(name: str, given: Any) -> tuple[str, ...]:
     """Reads the names of classes, which must differ."""
     if given is None:
         return ()
@@ -205,10 +189,7 @@ def _read_levels(
     return levels
 
 
-def _read_texts(
-    field: str,
-    given: Any,
-) -> tuple[str, ...]:
+def _read_texts(field: str, given: Any) -> tuple[str, ...]:
     """Reads short texts without characters that a terminal interprets."""
     _check_list(field, given)
     texts = tuple(str(text) for text in given)
@@ -225,10 +206,7 @@ def _read_numbers(given: Any) -> Array | None:
     return np.atleast_1d(np.asarray(given, float))
 
 
-def make_factor(
-    description: Description,
-    bins: int,
-) -> FactorColumn:
+def make_factor(description: Description, bins: int) -> FactorColumn:
     """Makes a factor of a column.
 
     Args:
@@ -252,10 +230,7 @@ def make_factor(
     return _make_discrete(description, kind, number)
 
 
-def _number_cells(
-    description: Description,
-    kind: str,
-) -> Description:
+def _number_cells(description: Description, kind: str) -> Description:
     """Numbers the cells of a column, which become its classes."""
     cells = description.numbers.rename(description.name)
     levels = number_cells(cells, kind)
@@ -269,10 +244,7 @@ def _number_cells(
     )
 
 
-def _make_continuous(
-    description: Description,
-    size: str,
-) -> FactorColumn:
+def _make_continuous(description: Description, size: str) -> FactorColumn:
     """Makes a factor with evenly spaced bins, whose number is a text."""
     name = description.name
     if description.levels:  # classes in the order of the file
@@ -366,10 +338,7 @@ def _make_discrete(
     return FactorColumn(factor, factor.values()[index], origin)
 
 
-def _find_origin(
-    values: Array,
-    precision: float,
-) -> float:
+def _find_origin(values: Array, precision: float) -> float:
     """Finds what must be subtracted from values, mostly 0.
 
     Models get 32-bit numbers, in which times such as 1,700,000,000 and one
@@ -444,11 +413,7 @@ def _find_values(
     return values[first]
 
 
-def _find_end(
-    name: str,
-    values: Array,
-    period: float,
-) -> float:
+def _find_end(name: str, values: Array, period: float) -> float:
     """Finds the value of a periodic factor that equals its first one.
 
     Args:
@@ -473,10 +438,7 @@ def _find_end(
     return high + step
 
 
-def _is_even(
-    values: Array,
-    even: Array,
-) -> bool:
+def _is_even(values: Array, even: Array) -> bool:
     tolerance = EVEN * np.diff(values).min()
     return np.allclose(
         values,
@@ -504,10 +466,7 @@ def _read_classes(description: Description) -> Array:
     return numbers.astype(np.int64)
 
 
-def _check_rising(
-    name: str,
-    values: Array,
-) -> None:
+def _check_rising(name: str, values: Array) -> None:
     """Refuses values that do not rise in float32, in which models get them."""
     steps = np.diff(values.astype(np.float32))
     is_rising = (steps > 0).all()
@@ -516,10 +475,7 @@ def _check_rising(
         raise TableError("values", rule, values[:MAX_SHOWN].tolist())
 
 
-def _read_period(
-    name: str,
-    text: str,
-) -> float:
+def _read_period(name: str, text: str) -> float:
     """Reads the number behind `periodic:`."""
     try:
         period = float(text)

@@ -310,11 +310,7 @@ def _make_colors(values: np.ndarray, factor: Factor) -> ScalarMappable:
     return ScalarMappable(norm, "viridis")
 
 
-def _draw_curve(
-    axes: Axes,
-    points: np.ndarray,
-    is_closed: bool,
-) -> None:
+def _draw_curve(axes: Axes, points: np.ndarray, is_closed: bool) -> None:
     """Joins points [n, 2] that follow each other."""
     if is_closed:
         first = points[:1]

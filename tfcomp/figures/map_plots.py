@@ -336,11 +336,7 @@ def draw_profiles(
     return exhibits.finish_figure(figure, title, table)
 
 
-def _show_symmetric(
-    axes: Axes,
-    array: np.ndarray,
-    limit: float,
-) -> AxesImage:
+def _show_symmetric(axes: Axes, array: np.ndarray, limit: float) -> AxesImage:
     """Shows numbers in red above 0 and in blue below."""
     norm = Normalize(-limit, limit)
     return show_cells(
@@ -501,11 +497,7 @@ def compute_outline(mask: ArrayLike) -> np.ndarray:
     return np.stack([starts, stops], axis=1)
 
 
-def draw_outline(
-    axes: Axes,
-    mask: ArrayLike,
-    linewidth: float = 1.8,
-) -> None:
+def draw_outline(axes: Axes, mask: ArrayLike, linewidth: float = 1.8) -> None:
     """Draws `compute_outline` on axes that count the cells from 0.
 
     Args:

@@ -66,11 +66,7 @@ def find_nearest_shapes(
     return np.argmin(errors, axis=0)
 
 
-def _make_profiles(
-    size: int,
-    centers: Array,
-    sigma: float,
-) -> Array:
+def _make_profiles(size: int, centers: Array, sigma: float) -> Array:
     """Makes bumps along an axis, [n, size], at centers [n, 1] (px)."""
     offsets = np.arange(size) - centers
     return np.exp(-0.5 * (offsets / sigma) ** 2)

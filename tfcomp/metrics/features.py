@@ -45,10 +45,7 @@ def single_threaded(
     return limit(function)
 
 
-def compute_rows(
-    flat: Array,
-    is_ood: Array,
-) -> Array:
+def compute_rows(flat: Array, is_ood: Array) -> Array:
     """Normalizes a stage by its ID points alone.
 
     Args:
@@ -69,10 +66,7 @@ def compute_rows(
     invalid="ignore",
     over="ignore",
 )
-def normalize_rows(
-    flat: Array,
-    is_ood: Array,
-) -> Array:
+def normalize_rows(flat: Array, is_ood: Array) -> Array:
     """Normalizes activations.
 
     Args:
@@ -94,10 +88,7 @@ def normalize_rows(
     invalid="ignore",
     over="ignore",
 )
-def compute_gram(
-    flat: Array,
-    is_ood: Array,
-) -> Array:
+def compute_gram(flat: Array, is_ood: Array) -> Array:
     """Computes inner products of normalized rows.
 
     Args:
@@ -119,10 +110,7 @@ def compute_gram(
     return gram
 
 
-def _multiply_rows(
-    flat: Array,
-    is_ood: Array,
-) -> Array:
+def _multiply_rows(flat: Array, is_ood: Array) -> Array:
     """Computes inner products [n, n] of centered rows [n, units], float64."""
     num_points = len(is_ood)
     gram = np.zeros((num_points, num_points))
@@ -138,10 +126,7 @@ def _multiply_rows(
 _multiply_serially = single_threaded(_multiply_rows)
 
 
-def iterate_units(
-    flat: Array,
-    count: int = BLOCK_UNITS,
-) -> Iterator[Array]:
+def iterate_units(flat: Array, count: int = BLOCK_UNITS) -> Iterator[Array]:
     """Yields parts of a stage, so that copies are small.
 
     Args:
@@ -153,10 +138,7 @@ def iterate_units(
         yield flat[:, start : start + count]
 
 
-def _center(
-    block: Array,
-    is_ood: Array,
-) -> Array:
+def _center(block: Array, is_ood: Array) -> Array:
     """Takes the mean over ID points off activations [n, units]."""
     # A row is taken off first, so that a constant unit is exactly zero and not
     # a rounding error to be scaled up.
@@ -181,10 +163,7 @@ def compute_effective_rank(weights: Array) -> Array:
 
 
 @single_threaded
-def compute_participation(
-    rows: Array,
-    points: Array,
-) -> float | None:
+def compute_participation(rows: Array, points: Array) -> float | None:
     """Computes the participation ratio of a stage over some points.
 
     Args:

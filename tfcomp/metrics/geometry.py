@@ -186,10 +186,7 @@ def compute_cosine_factorization(g: Array) -> Array:
         The score of each point, [n], in [0, 1].
     """
 
-    def multiply_lengths(
-        xx: Array,
-        yy: Array,
-    ) -> Array:
+    def multiply_lengths(xx: Array, yy: Array) -> Array:
         return np.sqrt(xx) * np.sqrt(yy)
 
     return _average_pairs(g, multiply_lengths, worst=0.0)
@@ -320,10 +317,7 @@ def compute_gradient_metrics(
     dead_fraction="share of dead points: share of the points at which some "
     "factor moves nothing, or at most 1e-6 per unit",
 )
-def summarize_geometry(
-    g: Array,
-    is_ood: Array,
-) -> Scores:
+def summarize_geometry(g: Array, is_ood: Array) -> Scores:
     """Averages the scores of a stage over grid points (section 3.4).
 
     Args:
@@ -462,11 +456,7 @@ def measure_volume_per_contrast(analysis: RunAnalysis) -> Rows:
     return rows
 
 
-def _spread(
-    name: str,
-    volume: Array,
-    analysis: RunAnalysis,
-) -> Scores:
+def _spread(name: str, volume: Array, analysis: RunAnalysis) -> Scores:
     """Measures how much log-volumes [n] vary, and how far from the ID median.
 
     Args:

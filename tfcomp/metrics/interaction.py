@@ -113,11 +113,7 @@ def compute_jet_products(
 class Interaction:
     """Numbers of a stage at n points; derivatives per range of a factor."""
 
-    def __init__(
-        self,
-        products: Array,
-        ranges: Sequence[float],
-    ) -> None:
+    def __init__(self, products: Array, ranges: Sequence[float]) -> None:
         """Takes the products of a stage apart.
 
         Args:
@@ -289,20 +285,14 @@ def make_interaction_fn(
     return measure
 
 
-def _limit_points(
-    num_units: int,
-    num_factors: int,
-) -> int:
+def _limit_points(num_units: int, num_factors: int) -> int:
     """Limits the points of one call, whose result has `MAX_NUMBERS`."""
     columns = num_factors * (num_factors + 5) // 2
     most_points = MAX_NUMBERS // (num_units * columns)
     return max(1, most_points)
 
 
-def choose_points(
-    grid: Array,
-    count: int,
-) -> Array:
+def choose_points(grid: Array, count: int) -> Array:
     """Samples rows of a grid, always the same ones, in its order.
 
     Args:

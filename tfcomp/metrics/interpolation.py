@@ -83,10 +83,7 @@ class Interpolation:
     truth_r2: Array
 
 
-def find_edges(
-    is_ood: Array,
-    cycle: int = 0,
-) -> tuple[Array, Array, Array]:
+def find_edges(is_ood: Array, cycle: int = 0) -> tuple[Array, Array, Array]:
     """Finds the ID points before and after held-out points of a curve.
 
     Args:
@@ -161,11 +158,7 @@ def compute_interpolation(
     )
 
 
-def interpolate_edges(
-    truth: Array,
-    is_ood: Array,
-    cycle: int = 0,
-) -> Array:
+def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
     """Interpolates images between two known ones.
 
     Args:
@@ -191,10 +184,7 @@ def _flatten(images: Array) -> Array:
     return flat.astype(np.float64)
 
 
-def _fit_weights(
-    ends: Array,
-    target: Array,
-) -> Array:
+def _fit_weights(ends: Array, target: Array) -> Array:
     """Fits an image [pixels] by weights [2] of two others, [2, pixels]."""
     solution = np.linalg.lstsq(ends.T, target, rcond=None)
     return solution[0]
@@ -215,10 +205,7 @@ def summarize_interpolation(scores: Interpolation) -> Scores:
     }
 
 
-def _compute_r2(
-    target: Array,
-    prediction: Array,
-) -> float:
+def _compute_r2(target: Array, prediction: Array) -> float:
     total = np.sum(target**2) or np.nan
     error = np.sum((target - prediction) ** 2)
     return float(1 - error / total)

@@ -154,10 +154,7 @@ def invert_model(
     return Inversion(rows, sums / np.bincount(target.rows))
 
 
-def _find_nearest(
-    images: Array,
-    outputs: Array,
-) -> Array:
+def _find_nearest(images: Array, outputs: Array) -> Array:
     """Finds the nearest of the outputs [n, ...] of each image [m, ...], [m]."""
     from sklearn import metrics
 
@@ -255,10 +252,7 @@ def _descend(
             values[better] = trial_state[name][is_better]
 
 
-def _compute_condition(
-    metric: Array,
-    scale: Array,
-) -> Array:
+def _compute_condition(metric: Array, scale: Array) -> Array:
     """Divides the smallest eigenvalue of metric tensors by the largest, [m].
 
     Args:
@@ -310,19 +304,12 @@ def _trace(
     return tf.function(measure, signature, autograph=False)
 
 
-def _measure(
-    measure: StageFn,
-    points: Array,
-    numbers: Array,
-) -> Arrays:
+def _measure(measure: StageFn, points: Array, numbers: Array) -> Arrays:
     """Calls a function of `_trace` at points [n, F] for numbered images [n]."""
     return evaluate_in_batches(measure, np.column_stack([points, numbers]))
 
 
-def _solve(
-    state: Arrays,
-    scale: Array,
-) -> Array:
+def _solve(state: Arrays, scale: Array) -> Array:
     """Solves the normal equations, in grid steps of at most one, [m, D]."""
     metric = _scale(state["metric"], scale)
     slope = state["slope"] * scale
@@ -330,20 +317,13 @@ def _solve(
     return np.einsum("nde,ne->nd", inverse, slope).clip(-1, 1)
 
 
-def _scale(
-    metric: Array,
-    scale: Array,
-) -> Array:
+def _scale(metric: Array, scale: Array) -> Array:
     """Converts metric tensors [m, D, D] from units of factors to grid steps."""
     finite = np.nan_to_num(metric.astype(np.float64))
     return finite * scale * scale[:, None]
 
 
-def _move(
-    space: FactorSpace,
-    points: Array,
-    change: Array,
-) -> Array:
+def _move(space: FactorSpace, points: Array, change: Array) -> Array:
     """Adds a change [m, D] of ordered factors to points, within the range."""
     points = points.copy()
     for number, column in enumerate(space.directions):
@@ -359,11 +339,7 @@ def _move(
     return points
 
 
-def count_steps(
-    space: FactorSpace,
-    points: Array,
-    truth: Array,
-) -> Array:
+def count_steps(space: FactorSpace, points: Array, truth: Array) -> Array:
     """Counts grid steps between factors, also of values between the grid's.
 
     Args:
@@ -387,10 +363,7 @@ def count_steps(
     return np.stack(columns, axis=1)
 
 
-def _place(
-    factor: Factor,
-    values: Array,
-) -> Array:
+def _place(factor: Factor, values: Array) -> Array:
     """Finds the places of values along the grid of an ordered factor, [m]."""
     grid = factor.values().astype(np.float64)
     places = np.arange(factor.size)

@@ -34,10 +34,7 @@ from tfcomp.models.registry import (
 NUM_CHECKED = 16
 
 
-def compute_stage_jacobians(
-    stage_fn: StageFn,
-    factors: tf.Tensor,
-) -> StageDict:
+def compute_stage_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """Computes exact Jacobians of all stages.
 
     One pass per factor, where `tape.batch_jacobian` takes one per unit.
@@ -225,10 +222,7 @@ def choose_jacobian(
     if not steps:
         return exact
 
-    def combine(
-        stage_fn: StageFn,
-        factors: tf.Tensor,
-    ) -> StageDict:
+    def combine(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         """Takes differences for stages that are steps."""
         differences = fallback(stage_fn, factors)
         jacobians = exact(stage_fn, factors)
@@ -269,10 +263,7 @@ def list_jacobians(
         return exact, fallback
     ordered = list(space.directions)
 
-    def choose_columns(
-        stage_fn: StageFn,
-        factors: tf.Tensor,
-    ) -> StageDict:
+    def choose_columns(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         """Keeps the columns of ordered factors."""
         jacobians = {}
         for stage, jacobian in outside(stage_fn, factors).items():
@@ -291,10 +282,7 @@ def find_outside_jacobians(model: keras.Model) -> JacobianFn | None:
     return None
 
 
-def find_nondifferentiable(
-    model: keras.Model,
-    dataset: Dataset,
-) -> list[str]:
+def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
     """Finds stages that move with a factor although the derivative is 0.
 
     Args:
@@ -327,10 +315,7 @@ def find_nondifferentiable(
     return _list_steps(on_grid, moved)
 
 
-def _list_steps(
-    exact: StageDict,
-    moved: StageDict,
-) -> list[str]:
+def _list_steps(exact: StageDict, moved: StageDict) -> list[str]:
     """Lists stages whose exact metrics alone are zero along a factor."""
     stages = []
     for stage, g in exact.items():
@@ -358,10 +343,7 @@ def describe_nondifferentiable(stages: Sequence[str]) -> str:
     )
 
 
-def _fix_classes(
-    jacobian_fn: JacobianFn,
-    space: FactorSpace,
-) -> JacobianFn:
+def _fix_classes(jacobian_fn: JacobianFn, space: FactorSpace) -> JacobianFn:
     """Makes Jacobians over ordered factors, with categorical ones fixed."""
     ordered = list(space.directions)
     if not ordered:
@@ -369,10 +351,7 @@ def _fix_classes(
     if len(ordered) == len(space):
         return jacobian_fn
 
-    def compute(
-        stage_fn: StageFn,
-        factors: tf.Tensor,
-    ) -> StageDict:
+    def compute(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
         """Differentiates by ordered factors, at the given classes."""
         factors = tf.convert_to_tensor(factors)
 
@@ -388,10 +367,7 @@ def _fix_classes(
     return compute
 
 
-def _make_empty_jacobians(
-    stage_fn: StageFn,
-    factors: tf.Tensor,
-) -> StageDict:
+def _make_empty_jacobians(stage_fn: StageFn, factors: tf.Tensor) -> StageDict:
     """Makes Jacobians [n, 1, 0] of categorical factors alone."""
     jacobians = {}
     for stage, activations in stage_fn(factors).items():

@@ -138,10 +138,7 @@ def _one_if_zero(values: Array) -> Array:
     return np.where(values == 0, 1.0, values)
 
 
-def make_factorized_kernel(
-    factors: Array,
-    width: float = 0.0,
-) -> Array:
+def make_factorized_kernel(factors: Array, width: float = 0.0) -> Array:
     """Makes the binary factorized kernel (eq. 3, 4).
 
     An absent value (NaN) agrees with none.
@@ -158,10 +155,7 @@ def make_factorized_kernel(
     return np.mean(similarities, axis=0)
 
 
-def make_conjunctive_kernel(
-    factors: Array,
-    width: float = 0.0,
-) -> Array:
+def make_conjunctive_kernel(factors: Array, width: float = 0.0) -> Array:
     """Makes the kernel that is 1 where all factors agree.
 
     Args:
@@ -181,10 +175,7 @@ IDEAL_KERNELS: dict[str, Callable[..., Array]] = {
 }
 
 
-def compute_alignment(
-    gram: Array,
-    kernel: Array,
-) -> float:
+def compute_alignment(gram: Array, kernel: Array) -> float:
     """Computes the centered alignment of two kernels (appendix F.1).
 
     Args:
@@ -265,10 +256,7 @@ def summarize_best_alignment(
     return numbers
 
 
-def _compute_similarities(
-    factors: Array,
-    width: float,
-) -> Iterator[Array]:
+def _compute_similarities(factors: Array, width: float) -> Iterator[Array]:
     """Yields the similarity of all pairs of points in each factor, [n, n]."""
     for values in factors.T:
         difference = np.subtract.outer(values, values)

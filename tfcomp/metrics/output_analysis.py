@@ -67,11 +67,7 @@ class TracedModel:
         stage_sizes: Numbers of units by stage, in the order of the data flow.
     """
 
-    def __init__(
-        self,
-        model: keras.Model,
-        space: FactorSpace,
-    ) -> None:
+    def __init__(self, model: keras.Model, space: FactorSpace) -> None:
         self.model = model
         self.space = space
         self.stage_sizes = {}
@@ -97,11 +93,7 @@ class TracedModel:
             if getattr(layer, "jacobian_fn", None) is not None:
                 self._call_units = sys.maxsize
 
-    def is_compatible(
-        self,
-        model: keras.Model,
-        space: FactorSpace,
-    ) -> bool:
+    def is_compatible(self, model: keras.Model, space: FactorSpace) -> bool:
         """Returns True for the same architecture, whatever the weights.
 
         Args:
@@ -191,11 +183,7 @@ class TracedModel:
             num_units=self._num_units,
         )
 
-    def _evaluate(
-        self,
-        fn: StageFn,
-        points: Array,
-    ) -> Arrays:
+    def _evaluate(self, fn: StageFn, points: Array) -> Arrays:
         """Calls a function as seldom as memory allows."""
         size = choose_batch_size(self._call_units, len(points))
         try:

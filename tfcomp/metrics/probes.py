@@ -105,10 +105,7 @@ def probe_rows(
     }
 
 
-def _list_folds(
-    rows: Array,
-    seed: int,
-) -> list[tuple[Array, Array]]:
+def _list_folds(rows: Array, seed: int) -> list[tuple[Array, Array]]:
     """Deals rows into folds: for each, the other rows and its own."""
     order = np.random.RandomState(seed).permutation(len(rows))
     folds = []
@@ -197,10 +194,7 @@ def _decompose(
     return axes * lengths, squares, others
 
 
-def _score(
-    truth: Array,
-    errors: Array,
-) -> float | None:
+def _score(truth: Array, errors: Array) -> float | None:
     """Averages R^2 over the targets that vary; None if none does.
 
     Args:

@@ -77,11 +77,7 @@ def compute_offsets(
     return offsets
 
 
-def find_nearest(
-    index: Array,
-    candidates: Array,
-    space: FactorSpace,
-) -> Array:
+def find_nearest(index: Array, candidates: Array, space: FactorSpace) -> Array:
     """Finds the nearest of some points, as in `nearest_id`.
 
     Args:
@@ -111,11 +107,7 @@ def find_nearest(
 
 
 @single_threaded
-def fit_effects(
-    index: Array,
-    sizes: Sequence[int],
-    images: Array,
-) -> Array:
+def fit_effects(index: Array, sizes: Sequence[int], images: Array) -> Array:
     """Fits the additive predictor: the mean image, and effects of values.
 
     Args:
@@ -135,10 +127,7 @@ def fit_effects(
     return np.vstack([mean, inverse @ sums])
 
 
-def make_design(
-    index: Array,
-    sizes: Sequence[int],
-) -> Array:
+def make_design(index: Array, sizes: Sequence[int]) -> Array:
     """Makes the matrix that `fit_effects` is multiplied with.
 
     Args:
@@ -155,10 +144,7 @@ def make_design(
     return np.hstack(columns)
 
 
-def compute_border_distance(
-    is_ood: Array,
-    space: FactorSpace,
-) -> Array:
+def compute_border_distance(is_ood: Array, space: FactorSpace) -> Array:
     """Computes the largest step along a factor to the nearest ID point.
 
     Args:
@@ -186,10 +172,7 @@ def compute_border_distance(
     return steps[on_grid].ravel()
 
 
-def _grow(
-    reached: Array,
-    space: FactorSpace,
-) -> Array:
+def _grow(reached: Array, space: FactorSpace) -> Array:
     """Adds the points that are one step along any factors from a mask."""
     for axis, factor in enumerate(space):
         if factor.categorical:  # all classes are one step apart
@@ -207,10 +190,7 @@ def _grow(
     return reached
 
 
-def correlate_with_distance(
-    error: Array,
-    distance: Array,
-) -> float | None:
+def correlate_with_distance(error: Array, distance: Array) -> float | None:
     """Computes the rank correlation of OOD errors and distances.
 
     Args:
@@ -338,10 +318,7 @@ def predict_references(dataset: Dataset) -> Arrays:
     return predictions
 
 
-def score_references(
-    dataset: Dataset,
-    truth: Array,
-) -> References:
+def score_references(dataset: Dataset, truth: Array) -> References:
     """Scores predictors without a network.
 
     Args:
@@ -377,10 +354,7 @@ def score_references(
     return scores
 
 
-def score_predicted(
-    dataset: Dataset,
-    truth: Array,
-) -> References:
+def score_predicted(dataset: Dataset, truth: Array) -> References:
     """Scores the predictors of `predict_references`, as `score_references`.
 
     Args:
@@ -451,21 +425,14 @@ def list_ignorant(dataset: Dataset) -> Iterator[tuple[str, list[Array]]]:
             yield f"modulo_{factor.name}", [replaced]
 
 
-def _replace(
-    points: Array,
-    column: int,
-    values: Array | float,
-) -> Array:
+def _replace(points: Array, column: int, values: Array | float) -> Array:
     """Copies points [n, F] with other values of one factor."""
     replaced = points.copy()
     replaced[:, column] = values
     return replaced
 
 
-def _all_exist(
-    dataset: Dataset,
-    sets: Sequence[Array],
-) -> bool:
+def _all_exist(dataset: Dataset, sets: Sequence[Array]) -> bool:
     """Tests if all points of some sets exist.
 
     Args:
@@ -484,10 +451,7 @@ def _all_exist(
     return bool((places >= 0).all())
 
 
-def average_images(
-    dataset: Dataset,
-    sets: Sequence[Array],
-) -> Array:
+def average_images(dataset: Dataset, sets: Sequence[Array]) -> Array:
     """Averages the true images of several sets of points, [n, H, W, C].
 
     Args:

@@ -296,10 +296,7 @@ def is_measured(path: Path) -> bool:
     return entry.get("version") == compute_code_version()
 
 
-def write_run_metrics(
-    path: Path,
-    metrics: Mapping[str, Any],
-) -> None:
+def write_run_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Writes metrics into a run folder, with the version of the code.
 
     Args:

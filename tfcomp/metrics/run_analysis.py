@@ -132,11 +132,7 @@ class RunAnalysis(OutputAnalysis):
             run=run,
         )
 
-    def rename(
-        self,
-        name: str,
-        setting: str,
-    ) -> RunAnalysis:
+    def rename(self, name: str, setting: str) -> RunAnalysis:
         """Makes the same analysis by another name, with all its results.
 
         Args:
@@ -506,10 +502,7 @@ class RunAnalysis(OutputAnalysis):
         return statistics
 
 
-def measure_run(
-    path: str | Path,
-    traced: Sequence[TracedModel] = (),
-) -> None:
+def measure_run(path: str | Path, traced: Sequence[TracedModel] = ()) -> None:
     """Adds the metrics of a finished run to its `metrics.json`.
 
     A run whose metrics are of this version of the code is left as it is.

@@ -239,10 +239,7 @@ def summarize_anova(
     return make_scores(numbers)
 
 
-def _keep(
-    blocks: Array,
-    factors: list[int],
-) -> Array:
+def _keep(blocks: Array, factors: list[int]) -> Array:
     """Averages over both arguments of all other factors; keeps the axes."""
     count = blocks.ndim // 2
     first = [i for i in range(count) if i not in factors]
@@ -260,10 +257,7 @@ def remove_marginals(images: Array) -> Array:
     return maps
 
 
-def compute_interaction_r2(
-    images: Array,
-    truth: Array,
-) -> float | None:
+def compute_interaction_r2(images: Array, truth: Array) -> float | None:
     """Computes R^2 of the interaction part of images on the true part.
 
     Args:

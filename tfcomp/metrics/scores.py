@@ -63,10 +63,7 @@ _CONNECTED = np.zeros((3, 3, 3), bool)
 _CONNECTED[1] = True
 
 
-def compute_mse_per_image(
-    images: Array,
-    truth: Array,
-) -> Array:
+def compute_mse_per_image(images: Array, truth: Array) -> Array:
     """Computes the squared error of each image, `[n]`.
 
     Args:
@@ -108,10 +105,7 @@ def compute_mse(
     return compute_mse_per_image(outputs, truth)
 
 
-def compute_peaks(
-    images: Array,
-    polarity: str,
-) -> Array:
+def compute_peaks(images: Array, polarity: str) -> Array:
     """Finds the first extreme pixel of each image.
 
     Args:
@@ -131,10 +125,7 @@ def compute_peaks(
     return np.where(is_finite, peaks, np.nan)
 
 
-def count_peaks(
-    images: Array,
-    polarity: str,
-) -> Array:
+def count_peaks(images: Array, polarity: str) -> Array:
     """Counts the local extrema above half of the height of a bump, `[n]`.
 
     Extrema have eight neighbors; a plateau of equal pixels counts once.
@@ -285,11 +276,7 @@ def score_images(
     return scores
 
 
-def _measure_offsets(
-    images: Array,
-    positions: Array,
-    polarity: str,
-) -> Array:
+def _measure_offsets(images: Array, positions: Array, polarity: str) -> Array:
     """Measures how far peaks are from true positions, `[n, 2]`, in pixels."""
     peaks = compute_peaks(images, polarity)
     # The truth may have one coordinate alone, as a stripe has.
@@ -340,10 +327,7 @@ def average_scores(
     return scores | means
 
 
-def _find_peaks(
-    bright: Array,
-    threshold: Array,
-) -> Array:
+def _find_peaks(bright: Array, threshold: Array) -> Array:
     """Finds the first pixels of maxima above thresholds.
 
     Args:
@@ -376,10 +360,7 @@ def _find_peaks(
     return pixels[first]
 
 
-def _to_bright(
-    images: Array,
-    polarity: str,
-) -> Array:
+def _to_bright(images: Array, polarity: str) -> Array:
     """Copies images as bumps of 1 on a background of 0, `[n, H, W]`."""
     maps = np.asarray(images, float).mean(axis=-1)
     contrast = maps - BACKGROUNDS[polarity]

@@ -163,10 +163,7 @@ def compute_superposition(
     return scores
 
 
-def _make_scores(
-    is_blank: Array,
-    distance: Array,
-) -> SuperpositionScores:
+def _make_scores(is_blank: Array, distance: Array) -> SuperpositionScores:
     """Makes scores whose R^2 is NaN at every OOD point, to be filled in."""
     r2 = {}
     for name in PREDICTORS:
@@ -263,10 +260,7 @@ def make_span(regressors: Array) -> Explain:
     return explain
 
 
-def compute_projection_r2(
-    target: Array,
-    regressors: Array,
-) -> float:
+def compute_projection_r2(target: Array, regressors: Array) -> float:
     """Explains a target with weights of either sign.
 
     Args:
@@ -344,10 +338,7 @@ def superpose(
     return images, np.clip(r2, 0, 1)
 
 
-def _project_onto(
-    means: list[Array],
-    target: Array,
-) -> Array:
+def _project_onto(means: list[Array], target: Array) -> Array:
     """Combines a few images [pixels] by least squares to a target [pixels]."""
     regressors = normalize_outputs(np.stack(means))  # [k, pixels]
     # The normal equations, whose matrix is small: k is the number of factors.
@@ -356,10 +347,7 @@ def _project_onto(
     return weights @ regressors
 
 
-def mark_scored(
-    count: int,
-    num_factors: int,
-) -> Array:
+def mark_scored(count: int, num_factors: int) -> Array:
     """Chooses the OOD points that are scored.
 
     These are all points, or of three and more factors at most `MAX_POINTS`: a
@@ -379,10 +367,7 @@ def mark_scored(
     return is_scored
 
 
-def choose_memories(
-    shares: Array,
-    distances: Array,
-) -> Array:
+def choose_memories(shares: Array, distances: Array) -> Array:
     """Chooses at most `MAX_MEMORIES` ID points that share a factor.
 
     Points that share more factors go first, and among them nearer points.
@@ -537,10 +522,7 @@ def _remove_means(images: Array) -> Array:
     return contrast
 
 
-def _choose_sets(
-    offsets: Array,
-    space: FactorSpace,
-) -> dict[str, list[Array]]:
+def _choose_sets(offsets: Array, space: FactorSpace) -> dict[str, list[Array]]:
     """Chooses the memories of each of `SETS` for one OOD point.
 
     Args:
@@ -573,11 +555,7 @@ def _choose_sets(
     }
 
 
-def _list_clear(
-    offsets: Array,
-    distances: Array,
-    space: FactorSpace,
-) -> Array:
+def _list_clear(offsets: Array, distances: Array, space: FactorSpace) -> Array:
     """Lists the ID points that differ clearly in every factor.
 
     Args:
@@ -597,10 +575,7 @@ def _list_clear(
     return clear[order]
 
 
-def find_faint(
-    outputs: Array,
-    is_ood: Array,
-) -> Array:
+def find_faint(outputs: Array, is_ood: Array) -> Array:
     """Marks the OOD outputs that are too faint to be scored.
 
     Args:
@@ -614,11 +589,7 @@ def find_faint(
     return find_blank(flat[is_ood], flat[~is_ood], share=FAINT)
 
 
-def summarize_sharing(
-    r2: Arrays,
-    distance: Array,
-    is_faint: Array,
-) -> Scores:
+def summarize_sharing(r2: Arrays, distance: Array, is_faint: Array) -> Scores:
     """Averages R^2 over OOD points near ID, and over points far from it.
 
     Args:

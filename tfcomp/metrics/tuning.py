@@ -110,10 +110,7 @@ class Tuning:
         return np.minimum(total, 1.0)  # but for an ulp
 
 
-def compute_tuning(
-    activations: Array,
-    shape: Sequence[int],
-) -> Tuning:
+def compute_tuning(activations: Array, shape: Sequence[int]) -> Tuning:
     """Decomposes the variance of every unit over a grid (section 4.2).
 
     Args:
@@ -183,11 +180,7 @@ def summarize_tuning(tuning: Tuning) -> Scores:
     return make_scores(scores)
 
 
-def _count_types(
-    sums: Array,
-    products: Array,
-    weights: Array,
-) -> Scores:
+def _count_types(sums: Array, products: Array, weights: Array) -> Scores:
     """Computes the shares of units that are products, and sums.
 
     Args:
@@ -241,10 +234,7 @@ def summarize_shapes(tuning: Tuning) -> Scores:
 
 
 @features.single_threaded
-def measure_effects(
-    activations: Array,
-    levels: Array,
-) -> Array:
+def measure_effects(activations: Array, levels: Array) -> Array:
     """Measures how much units follow a factor: the variance of its means.
 
     Args:
@@ -266,11 +256,7 @@ def measure_effects(
     return np.average((means - center) ** 2, axis=0, weights=counts)
 
 
-def select_units(
-    activations: Array,
-    variance: Array,
-    count: int,
-) -> Array:
+def select_units(activations: Array, variance: Array, count: int) -> Array:
     """Chooses the units that vary most and differ most.
 
     Args:
@@ -308,10 +294,7 @@ def select_units(
     invalid="ignore",
     over="ignore",
 )
-def _explain_variance(
-    flat: Array,
-    direction: Array,
-) -> Array:
+def _explain_variance(flat: Array, direction: Array) -> Array:
     """Computes the variance [units] of a stage [n, units] along a direction."""
     products = []
     for part in iterate_units(flat):
@@ -324,10 +307,7 @@ def _explain_variance(
     invalid="ignore",
     over="ignore",
 )
-def _decompose(
-    block: Array,
-    shape: tuple[int, ...],
-) -> tuple[Array, Array]:
+def _decompose(block: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Decomposes the variance of some units.
 
     Args:
@@ -403,10 +383,7 @@ def _find_rest(maps: Array) -> Array:
     invalid="ignore",
     over="ignore",
 )
-def _find_local(
-    block: Array,
-    shape: tuple[int, ...],
-) -> Array:
+def _find_local(block: Array, shape: tuple[int, ...]) -> Array:
     """Marks units that are far from rest in a small part of the grid, [units].
 
     Args:
@@ -450,10 +427,7 @@ def _find_first(maps: Array) -> Array:
     return square / (len(maps) * maps.shape[1])
 
 
-def _average_others(
-    maps: Array,
-    kept: list[int],
-) -> Array:
+def _average_others(maps: Array, kept: list[int]) -> Array:
     """Averages maps [..., units] over all factors but the kept ones."""
     others = set(range(maps.ndim - 1)).difference(kept)
     return maps.mean(axis=tuple(others), keepdims=True)

@@ -126,10 +126,7 @@ def compute_interval(
     return low, high
 
 
-def estimate_mean(
-    values: Values,
-    limits: Limits = REAL,
-) -> Statistics | None:
+def estimate_mean(values: Values, limits: Limits = REAL) -> Statistics | None:
     """Estimates the mean over seeds, with Student's interval.
 
     Args:
@@ -156,10 +153,7 @@ def estimate_mean(
     return statistics
 
 
-def estimate_geometric(
-    values: Values,
-    _: Limits = REAL,
-) -> Statistics | None:
+def estimate_geometric(values: Values, _: Limits = REAL) -> Statistics | None:
     """Estimates the geometric mean, with Student's interval of logarithms.
 
     Args:
@@ -193,10 +187,7 @@ def estimate_geometric(
     )
 
 
-def estimate_share(
-    values: Values,
-    _: Limits = REAL,
-) -> Statistics | None:
+def estimate_share(values: Values, _: Limits = REAL) -> Statistics | None:
     """Estimates the share of seeds whose value is 1 rather than 0.
 
     Each end of Clopper and Pearson's interval is a one-sided bound: `low` is
@@ -390,11 +381,7 @@ def adjust_by_holm(p_values: Sequence[float | None]) -> list[float | None]:
     return [adjusted.get(index) for index in range(len(p_values))]
 
 
-def _compare(
-    first: pd.Series,
-    second: pd.Series,
-    score: str,
-) -> dict[str, Any]:
+def _compare(first: pd.Series, second: pd.Series, score: str) -> dict[str, Any]:
     """Compares the values of two settings at the seeds that both have.
 
     Args:
@@ -515,10 +502,7 @@ def choose_flags(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     return flags
 
 
-def make_label(
-    setting: Mapping[str, Any],
-    names: Sequence[str],
-) -> str:
+def make_label(setting: Mapping[str, Any], names: Sequence[str]) -> str:
     """Formats the values of flags, as `encoding bump, depth 2`.
 
     Args:
