@@ -100,7 +100,9 @@ def train(settings: dict[str, Any]) -> int:
     try:
         metrics = run_training(config, dataset)
     except KeyboardInterrupt:
-        advice = "the same command with --resume, not --overwrite, goes on"
+        advice = "the same command with --resume goes on"
+        if config.overwrite:  # which refuses --resume
+            advice = "the same command with --resume for --overwrite goes on"
         raise KeyboardInterrupt(advice) from None
     print(format_report(config, dataset, metrics))
     return 0

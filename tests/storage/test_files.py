@@ -122,6 +122,12 @@ def test_folders_that_cannot_be_made(path: str, working_folder: Path):
         files.check_folder("log_dir", path)
 
 
+def test_a_link_to_nothing_is_named(working_folder: Path):
+    (working_folder / "saved_models").symlink_to("/nowhere/x")
+    with pytest.raises(ConfigError, match="saved_models is a link to nothing"):
+        files.check_folder("export_dir", "saved_models/donut")
+
+
 def test_folders_that_can_be_made(working_folder: Path):
     (working_folder / "link").symlink_to(".")
     for path in (".", "a/b/c", "a" * 255, "link/x", str(working_folder)):

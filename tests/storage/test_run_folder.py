@@ -110,6 +110,24 @@ def test_editors_of_windows_change_no_flags(finished: RunConfig):
     assert read_config(file.parent) == finished
 
 
+@pytest.mark.parametrize("name", ["run.flags", "metrics.json", "model.keras"])
+def test_files_that_are_not_fetched(
+    name: str, finished: RunConfig, make_smoke: Callable[..., RunConfig]
+):
+    """Going on with the run would train it again."""
+    file = Path(finished.run_dir, name)
+    file.unlink()
+    file.symlink_to("../.git/annex/objects/x")
+
+    for read in (
+        lambda: read_config(file.parent),
+        lambda: claim(make_smoke("--resume")),
+        lambda: claim(make_smoke("--overwrite")),
+    ):
+        with pytest.raises(RunError, match=f"{name}: fetch"):
+            read()
+
+
 def test_overwriting_removes_links_and_not_what_they_lead_to(
     finished: RunConfig, tmp_path: Path
 ):

@@ -265,7 +265,10 @@ def check_folder(flag: str, path: str) -> None:
         nearest = nearest.parent
     is_writable = os.access(nearest, os.W_OK | os.X_OK)
     if not nearest.is_dir() or not is_writable:
-        raise ConfigError(flag, "must name a folder that can be written", path)
+        rule = "must name a folder that can be written"
+        if nearest.is_symlink() and not nearest.exists():
+            rule += f" ({nearest} is a link to nothing)"
+        raise ConfigError(flag, rule, path)
 
 
 @contextlib.contextmanager

@@ -180,8 +180,25 @@ def _find_problem(path: Path) -> str:
     if (path / TRIALS).is_dir():
         runs = f"{path}/trials/*"
         return f"is a sweep: name its runs, as {runs}, or use tfcomp.load_sweep"
+    dangling = _find_dangling(path)
+    if dangling:
+        return dangling
     if not (path / FLAGS_FILE).exists():
         return "has no run.flags"
+    return ""
+
+
+def _find_dangling(path: Path) -> str:
+    """Tells which file of a run is a link whose target is missing.
+
+    Returns:
+        The end of a sentence with the cure, or an empty text.
+    """
+    for name in (FLAGS_FILE, METRICS_FILE, MODEL_FILE):
+        file = path / name
+        if file.is_symlink() and not file.exists():
+            cure = "fetch it (git annex get, dvc pull), or remove the link"
+            return f"has only a link in place of {name}: {cure}"
     return ""
 
 
@@ -390,7 +407,8 @@ def match_paths(pattern: str, flag: str = "runs") -> list[str]:
         flag: The flag that names it, for errors.
 
     Raises:
-        ConfigError: If nothing matches.
+        ConfigError: If nothing matches, or `/` does (as `$RUN/` without RUN):
+            the search below it would read all files of the machine.
     """
     path = Path(pattern).expanduser()
     existing = path
@@ -403,6 +421,9 @@ def match_paths(pattern: str, flag: str = "runs") -> list[str]:
         matches = [str(existing / name) for name in sorted(names)]
     if not matches:
         raise ConfigError(flag, "must match a folder", pattern)
+    if any(os.path.realpath(match) == "/" for match in matches):
+        rule = "must be a folder of runs, not the root of all folders"
+        raise ConfigError(flag, rule, pattern)
     return matches
 
 
@@ -483,6 +504,9 @@ def _check_owner(path: Path, config: RunConfig) -> None:
         RunError: If the folder holds other files or another run, or the same
             run unfinished and `resume` is not set.
     """
+    dangling = _find_dangling(path)
+    if dangling:
+        raise RunError(f"--run_name={config.run_name} {dangling}")
     if not (path / FLAGS_FILE).exists():
         _check_empty(path)
         return
