@@ -44,6 +44,7 @@ from numpy import ndarray as Array
 
 from tfcomp.datasets.splits import choose_rows
 from tfcomp.metrics.features import single_threaded
+from tfcomp.metrics.kernels import flatten_outputs
 from tfcomp.metrics.registry import (
     Scores,
     average,
@@ -126,8 +127,8 @@ def compute_interpolation(
         is_ood: Which points are held out, [n].
         cycle: Steps once around a closed curve; 0 if open.
     """
-    outputs = _flatten(outputs)
-    truth = _flatten(truth)
+    outputs = flatten_outputs(outputs)
+    truth = flatten_outputs(truth)
     rows, edges, fraction = find_edges(is_ood, cycle)
 
     num_points = len(rows)
@@ -176,12 +177,6 @@ def interpolate_edges(truth: Array, is_ood: Array, cycle: int = 0) -> Array:
     weight = fraction.reshape(-1, *[1] * (images.ndim - 1))
     images[rows] = (1 - weight) * before + weight * after
     return images
-
-
-def _flatten(images: Array) -> Array:
-    """Copies images [n, ...] as [n, pixels], float64."""
-    flat = np.reshape(images, (len(images), -1))
-    return flat.astype(np.float64)
 
 
 def _fit_weights(ends: Array, target: Array) -> Array:
@@ -321,7 +316,7 @@ def fit_kernels(
     targets = {}
     held_out = {}
     for name, values in outputs.items():
-        flat = _flatten(values)
+        flat = flatten_outputs(values)
         held_out[name] = flat[is_ood]
         is_finite = np.isfinite(flat[rows]).all()
         if len(rows) >= MIN_POINTS and is_finite:
