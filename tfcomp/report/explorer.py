@@ -280,15 +280,14 @@ def _describe_scores(
     labels = {"relative_mse": label_error(analysis.dataset), **LABELS}
     for metric in list_metrics("image"):
         labels.setdefault(metric.name, metric.axis)
-    descriptions = []
-    for name, values in scores.items():
-        description = {
+    return [
+        {
             "name": name,
             "label": labels.get(name, name),
             "values": round_numbers(values),
         }
-        descriptions.append(description)
-    return descriptions
+        for name, values in scores.items()
+    ]
 
 
 def _score_points(analysis: RunAnalysis) -> dict[str, np.ndarray]:

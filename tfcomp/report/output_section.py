@@ -144,7 +144,8 @@ def make_kernels(analyses: Sequence[RunAnalysis]) -> Section:
         truth = kernels.compute_cosine_gram(analysis.bright_truth)
         grams["truth, cosine"] = truth
         alignments += _list_alignments(analysis, grams)
-        regressions += _list_regressions(analysis)
+        if analysis.is_plane:
+            regressions += _list_regressions(analysis)
         if analysis.splits.is_complete:
             exhibits.append(_list_terms(analysis, grams))
     tables = [
@@ -172,8 +173,6 @@ def _list_alignments(analysis: RunAnalysis, grams: Grams) -> list[Row]:
 
 def _list_regressions(analysis: RunAnalysis) -> list[Row]:
     rows: list[Row] = []
-    if not analysis.is_plane:
-        return rows
     for target, fits in analysis.kernel_fits.items():
         for kernel, fit in fits.items():
             row = {
@@ -402,9 +401,8 @@ def invert_run(
         reader = train_id_reader(dataset)
     target = list_targets(dataset)
     index = reader.read(target.images)
-    columns = []
-    for factor, readings in zip(dataset.space, index.T, strict=True):
-        columns.append(factor.values()[readings])
+    readings = zip(dataset.space, index.T, strict=True)
+    columns = [factor.values()[places] for factor, places in readings]
     answers = {READER: np.stack(columns, axis=1)}
     return invert_model(analysis, target, answers)
 
@@ -453,6 +451,5 @@ def _describe_inversion(rows: Sequence[Row]) -> str:
             if name == MODEL:
                 name = "by the model"
             shares.append(f"{row['found']:.0%} {name}")
-    return f"all factors of {subset.upper()} images are found: " + ", ".join(
-        shares
-    )
+    listed = ", ".join(shares)
+    return f"all factors of {subset.upper()} images are found: {listed}"

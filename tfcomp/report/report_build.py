@@ -130,9 +130,8 @@ def _make_sections(
     names: Sequence[str],
 ) -> list[Section]:
     built_in = [name for name in names if name in MAKERS]
-    sections = []
-    for name in show_progress(built_in, "report", "section", len(built_in)):
-        sections.append(MAKERS[name](analyses))
+    progress = show_progress(built_in, "report", "section", len(built_in))
+    sections = [MAKERS[name](analyses) for name in progress]
     sections += make_user_sections(analyses, names)
     if len(analyses) == 1:
         name = analyses[0].name
@@ -209,8 +208,7 @@ def group_runs(analyses: Sequence[RunAnalysis]) -> list[list[RunAnalysis]]:
         data = analysis.dataset
         truth = hash(analysis.evaluation.truth.tobytes())
         key = (data.space, data.region.spec, truth)
-        group = groups.setdefault(key, [])
-        group.append(analysis)
+        groups.setdefault(key, []).append(analysis)
     return list(groups.values())
 
 

@@ -128,7 +128,8 @@ def score_runs(
             target = run.path / "analysis" / "report.html"
             if not target.exists():
                 target = run.path
-            link = Path(os.path.relpath(target, folder)).as_posix()
+            address = os.path.relpath(target, folder)
+            link = Path(address).as_posix()
         scores = analysis.evaluation.scores
         metrics = {
             **scores,
@@ -136,7 +137,14 @@ def score_runs(
             "reference": analysis.dataset.reference_label,
         }
         seed = run.config.training.seed
-        scored.append(read_scored(analysis.setting, seed, metrics, link))
+        scored.append(
+            read_scored(
+                analysis.setting,
+                seed,
+                metrics,
+                link,
+            )
+        )
     return scored
 
 
@@ -153,15 +161,19 @@ def make_table(runs: Sequence[ScoredRun]) -> Exhibit:
         if len(group) > MAX_LINKS:
             links.append((f"… ({len(group)})", ""))
 
-        row: dict[str, Any] = {"setting": setting, "seeds": Links(links)}
+        row: dict[str, Any] = {
+            "setting": setting,
+            "seeds": Links(links),
+        }
         for subset in SUBSETS:
             column = SUBSET_WORDS[subset]
             statistics = _summarize(group, subset)
-            row[column] = _get_mean(statistics)
+            row[column] = getattr(statistics, "mean", None)
             row[f"{column} 95 %"] = _format_interval(statistics)
         for column in predictors:
             errors = [run.others.get(column) for run in group]
-            row[column] = _get_mean(compute_statistics(errors))
+            statistics = compute_statistics(errors)
+            row[column] = getattr(statistics, "mean", None)
         rows.append(row)
     return make_exhibit(
         "relative_mse",
@@ -323,15 +335,9 @@ def _summarize(runs: Sequence[ScoredRun], subset: str) -> Statistics | None:
     return compute_statistics(values, find_limits(f"{subset}_relative_mse"))
 
 
-def _get_mean(statistics: Statistics | None) -> float | None:
-    if statistics is None:
-        return None
-    return statistics.mean
-
-
 def _format_interval(statistics: Statistics | None) -> str | None:
-    if statistics is None or statistics.count < MIN_SEEDS:
+    if statistics is None or statistics.low is None:
         return None
-    if statistics.low is None:
+    if statistics.count < MIN_SEEDS:
         return None
     return f"{statistics.low:.3g} to {statistics.high:.3g}"

@@ -72,7 +72,12 @@ def plot_scores(
         names = [names]
     panels: dict[str, dict[str, Series]] = {}
     for name in names:
-        rows = select_numbers(runs, numbers, name, by)
+        rows = select_numbers(
+            runs,
+            numbers,
+            name,
+            by,
+        )
         panels[name] = {}
         for label, group in rows.groupby("label", sort=False):
             by_seed = group.groupby("seed")["value"]
@@ -94,7 +99,12 @@ def draw_score_panels(panels: Mapping[str, Mapping[str, Series]]) -> Plot:
                 continue
             # Seeds stay where one lacks the score, so that there is no mean.
             mean = average_seeds(values.to_dict(), limits, estimate)
-            marks += list_marks(name, label, seeds, **mean)
+            marks += list_marks(
+                name,
+                label,
+                seeds,
+                **mean,
+            )
     kind = "mean"
     if len(log) == len(panels):
         kind = "geometric mean"
