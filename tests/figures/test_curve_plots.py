@@ -15,7 +15,10 @@ DEEP = ["code", "stage_0", "stage_1", "stage_2", "image"]
 
 def test_curves_have_gaps_and_a_held_out_interval():
     table = pd.DataFrame(
-        {"a": [3, 2, 1], "b": [None, np.inf, 5]},
+        {
+            "a": [3, 2, 1],
+            "b": [None, np.inf, 5],
+        },
         index=[1.0, 10.0, 100.0],
     )
 
@@ -30,7 +33,11 @@ def test_curves_have_gaps_and_a_held_out_interval():
     first, second = axes.lines
     assert_array_equal(first.get_xydata(), [[1, 3], [10, 2], [100, 1]])
     assert_array_equal(second.get_ydata(), [np.nan, np.nan, 5])
-    check_axes(axes, xlabel="bumps", ylabel="MSE")
+    check_axes(
+        axes,
+        xlabel="bumps",
+        ylabel="MSE",
+    )
     (span,) = axes.patches
     assert span.get_x() == 5.5
     assert span.get_width() == 17
@@ -41,7 +48,11 @@ def test_curves_have_gaps_and_a_held_out_interval():
 def test_errors_begin_at_0(lowest, start):
     table = pd.DataFrame({"a": [lowest, 0.982]})
 
-    figure = curve_plots.draw_curves(table, xlabel="x", ylabel="y")
+    figure = curve_plots.draw_curves(
+        table,
+        xlabel="x",
+        ylabel="y",
+    )
 
     bottom, top = figure.axes[0].get_ylim()
     assert bottom == start or (start is None and bottom < lowest)
@@ -51,7 +62,11 @@ def test_errors_begin_at_0(lowest, start):
 def test_numbers_up_to_0_have_no_logarithm():
     curves = {("loss", "a"): pd.DataFrame([[1, 0, 0.0001]])}
 
-    figure = curve_plots.draw_curve_panels(curves, xlabel="x", log=["loss"])
+    figure = curve_plots.draw_curve_panels(
+        curves,
+        xlabel="x",
+        log=["loss"],
+    )
 
     (axes,) = figure.axes
     assert axes.get_yscale() == "log"
@@ -62,7 +77,12 @@ def test_numbers_up_to_0_have_no_logarithm():
 
 
 def test_wide_intervals_are_cut_and_seeds_are_lines():
-    seeds = pd.DataFrame({"code": [0.9, 1.1], "image": [-9.0, 9.0]})
+    seeds = pd.DataFrame(
+        {
+            "code": [0.9, 1.1],
+            "image": [-9.0, 9.0],
+        }
+    )
 
     figure = curve_plots.draw_stage_panels({("", "all"): seeds}, ylabel="R²")
 
@@ -155,9 +175,21 @@ def test_merged_order_agrees_with_all(lists, expected):
 
 
 def test_forests_have_seeds_means_and_intervals():
-    marks = curve_plots.list_marks("OOD", "first", [0.7, 0.9], 0.8, 0.55, 1.05)
+    marks = curve_plots.list_marks(
+        "OOD",
+        "first",
+        [0.7, 0.9],
+        0.8,
+        0.55,
+        1.05,
+    )
     for panel in ("OOD", "ID"):
-        marks += curve_plots.list_marks(panel, "single", [0.3], 0.3)
+        marks += curve_plots.list_marks(
+            panel,
+            "single",
+            [0.3],
+            0.3,
+        )
 
     figure = curve_plots.draw_forest(marks, log=["OOD"])
 

@@ -29,8 +29,17 @@ def _few_fonts(monkeypatch: pytest.MonkeyPatch):
 
 
 def draw(name: str) -> Figure:
-    table = pd.DataFrame({name: [0, 1], "b": [1, 0]})
-    return draw_curves(table, xlabel=name, ylabel="y")
+    table = pd.DataFrame(
+        {
+            name: [0, 1],
+            "b": [1, 0],
+        }
+    )
+    return draw_curves(
+        table,
+        xlabel=name,
+        ylabel="y",
+    )
 
 
 @pytest.mark.filterwarnings("error")
@@ -52,7 +61,11 @@ def test_letters_of_no_font_are_named_once(capsys):
     figure = draw(f"{LETTERS} 可")
     exhibits.figure_to_pdf(figure)
     exhibits.figure_to_png(figure, dpi=20)
-    Figure.savefig(figure, io.BytesIO(), dpi=20)  # as notebooks do
+    Figure.savefig(
+        figure,
+        io.BytesIO(),
+        dpi=20,
+    )  # as notebooks do
     draw(f"{LETTERS} 可")
 
     said = capsys.readouterr().err

@@ -15,7 +15,10 @@ IMAGES = np.random.default_rng(0).random((3, 4, 5))  # [n, H, W]
 
 
 def test_rows_from_the_top_down():
-    rows = {"truth": IMAGES, "0 bumps": IMAGES[..., None] / 2}
+    rows = {
+        "truth": IMAGES,
+        "0 bumps": IMAGES[..., None] / 2,
+    }
     titles = ["a", "b", "c"]
     mask = np.zeros((5, 4), bool)
     mask[1:4, 1] = True
@@ -65,7 +68,12 @@ def test_titles_keep_clear_of_their_neighbors(rng):
 def test_the_table_has_all_pixels():
     half = IMAGES / 2
 
-    figure = draw_rows({"truth": IMAGES, "half": half})
+    figure = draw_rows(
+        {
+            "truth": IMAGES,
+            "half": half,
+        }
+    )
 
     pixels = figure.data.set_index(["row", "image", "y", "x"])["pixel"]
     assert len(pixels) == 2 * IMAGES.size

@@ -13,7 +13,11 @@ from tfcomp.figures.curve_plots import draw_curve_panels, draw_curves
 
 
 def draw_line() -> Figure:
-    return draw_curves(pd.DataFrame({"a": [0, 1]}), xlabel="x", ylabel="y")
+    return draw_curves(
+        pd.DataFrame({"a": [0, 1]}),
+        xlabel="x",
+        ylabel="y",
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,10 +75,19 @@ def test_a_finished_figure_is_drawn_once(style):
 
 def test_dollars_in_names_are_no_mathematics():
     name = "a$^_{x$b"  # ill-formed as mathematics
-    table = pd.DataFrame({name: [1, 1000], "b": [1, 2]})
+    table = pd.DataFrame(
+        {
+            name: [1, 1000],
+            "b": [1, 2],
+        }
+    )
     curves = {(name, line): table[[line]].T for line in table}
 
-    figure = draw_curve_panels(curves, xlabel=name, log=[name])
+    figure = draw_curve_panels(
+        curves,
+        xlabel=name,
+        log=[name],
+    )
 
     assert exhibits.figure_to_pdf(figure)
     (axes,) = figure.axes

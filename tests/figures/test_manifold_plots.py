@@ -17,8 +17,21 @@ STAGES = {f"stage_{i}": points for i, points in enumerate(POINTS)}
 STEPS = np.arange(12.0)
 FACTORS = np.stack([STEPS, 30.0 * STEPS[::-1]], axis=1)
 IS_OOD = np.isin(STEPS, [4, 5, 6])
-X = Factor("x", 12, 0.0, 11.0, "px")
-ANGLE = Factor("angle", 12, 0.0, 360.0, "deg", periodic=True)
+X = Factor(
+    "x",
+    12,
+    0.0,
+    11.0,
+    "px",
+)
+ANGLE = Factor(
+    "angle",
+    12,
+    0.0,
+    360.0,
+    "deg",
+    periodic=True,
+)
 
 
 def test_a_row_of_panels_per_factor():
@@ -26,7 +39,12 @@ def test_a_row_of_panels_per_factor():
     of_x = colormaps["viridis"](x / 11)
     of_angle = colormaps["twilight"](angle / 360)
 
-    figure = draw_manifolds(STAGES, FACTORS, IS_OOD, space=[X, ANGLE])
+    figure = draw_manifolds(
+        STAGES,
+        FACTORS,
+        IS_OOD,
+        space=[X, ANGLE],
+    )
 
     assert get_titles(figure)[:3] == ["stage 0", "stage 1", "stage 2"]
     panels = np.reshape(figure.axes[:6], (2, 3))
@@ -47,7 +65,12 @@ def test_a_row_of_panels_per_factor():
 def test_one_ordered_factor_has_a_curve(periodic):
     space = [dataclasses.replace(X, periodic=periodic)]
 
-    figure = draw_manifolds(STAGES, FACTORS[:, :1], IS_OOD, space=space)
+    figure = draw_manifolds(
+        STAGES,
+        FACTORS[:, :1],
+        IS_OOD,
+        space=space,
+    )
 
     (curve,) = figure.axes[0].lines
     expected = POINTS[0]
@@ -60,7 +83,11 @@ def test_matrices_are_tiles_on_one_symmetric_scale(rng):
     matrices = rng.uniform(-3, 1, (5, 4, 6))
     levels = ["0", "0.5", "1", "1.5", "20"]
 
-    figure = draw_embeddings(matrices, levels, factor_label="y (px)")
+    figure = draw_embeddings(
+        matrices,
+        levels,
+        factor_label="y (px)",
+    )
 
     axes, *_ = figure.axes
     (picture,) = axes.images

@@ -13,8 +13,20 @@ from tfcomp.figures.map_plots import compute_outline, draw_maps, tabulate_maps
 
 VALUES = np.arange(15.0).reshape(5, 3)  # [nx, ny]
 MASK = np.isin(VALUES, [4, 7, 10])  # x from 1 to 3, y = 1
-X = Factor("x", 5, 0.0, 4.0, "px")
-Y = Factor("y", 3, 0.0, 2.0, "px")
+X = Factor(
+    "x",
+    5,
+    0.0,
+    4.0,
+    "px",
+)
+Y = Factor(
+    "y",
+    3,
+    0.0,
+    2.0,
+    "px",
+)
 
 
 def make_map(values: np.ndarray) -> GridMap:
@@ -43,7 +55,12 @@ def test_map_has_x_to_the_right_and_y_upwards():
 
 def test_the_table_has_a_row_for_each_cell():
     """A factor may have the name of the column of numbers."""
-    value = Factor("value", 5, 0.0, 4.0)
+    value = Factor(
+        "value",
+        5,
+        0.0,
+        4.0,
+    )
 
     table = tabulate_maps({"MSE": GridMap(VALUES, (value, Y), MASK)})
 
@@ -56,9 +73,16 @@ def test_the_table_has_a_row_for_each_cell():
 
 def test_maps_share_one_scale_and_what_is_not_finite_is_gray():
     broken = np.where(VALUES == 14, np.inf, VALUES)
-    maps = {"first": make_map(VALUES - 20), "second": make_map(broken)}
+    maps = {
+        "first": make_map(VALUES - 20),
+        "second": make_map(broken),
+    }
 
-    figure = draw_maps(maps, title="Stages", label="MSE")
+    figure = draw_maps(
+        maps,
+        title="Stages",
+        label="MSE",
+    )
 
     panels = looks.get_image_axes(figure)
     assert looks.get_titles(figure)[:2] == list(maps)
@@ -78,7 +102,10 @@ def test_maps_share_one_scale_and_what_is_not_finite_is_gray():
 def test_maps_of_one_plane_have_names_at_the_outer_axes_alone():
     """Of five maps in rows of three, the last column ends above."""
     maps = {name: make_map(VALUES) for name in "abcde"}
-    turned = {"a": make_map(VALUES), "b": GridMap(VALUES.T, (Y, X))}
+    turned = {
+        "a": make_map(VALUES),
+        "b": GridMap(VALUES.T, (Y, X)),
+    }
 
     panels = looks.get_image_axes(draw_maps(maps, label="MSE"))
     others = looks.get_image_axes(draw_maps(turned, label="MSE"))
@@ -107,9 +134,28 @@ def read_ticks(axis: Axis) -> dict[int, str]:
 
 
 def test_axes_show_values_and_names():
-    angle = Factor("cut", 12, 0.0, 360.0, unit="degrees", periodic=True)
-    radius = Factor("radius", 3, 1.0, 8.0, levels=(1.0, 2.5, 8.0))
-    shape = Factor("shape", 2, 0.0, 1.0, names=("box", "heart"))
+    angle = Factor(
+        "cut",
+        12,
+        0.0,
+        360.0,
+        unit="degrees",
+        periodic=True,
+    )
+    radius = Factor(
+        "radius",
+        3,
+        1.0,
+        8.0,
+        levels=(1.0, 2.5, 8.0),
+    )
+    shape = Factor(
+        "shape",
+        2,
+        0.0,
+        1.0,
+        names=("box", "heart"),
+    )
     maps = {
         "a": GridMap(np.eye(12, 3), (angle, radius)),
         "b": GridMap(np.eye(3, 2), (radius, shape)),
@@ -120,8 +166,15 @@ def test_axes_show_values_and_names():
     first, second = looks.get_image_axes(figure)
     degrees = {place: str(30 * place) for place in range(0, 12, 2)}
     assert read_ticks(first.xaxis) == degrees
-    assert read_ticks(first.yaxis) == {0: "1", 1: "2.5", 2: "8"}
-    assert read_ticks(second.yaxis) == {0: "box", 1: "heart"}
+    assert read_ticks(first.yaxis) == {
+        0: "1",
+        1: "2.5",
+        2: "8",
+    }
+    assert read_ticks(second.yaxis) == {
+        0: "box",
+        1: "heart",
+    }
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -64,7 +64,11 @@ def spread(means: list[float], width: float = 0.002) -> np.ndarray:
 
 def answer(tables: Tables, name: str = "ood/r2", **options) -> pd.DataFrame:
     """The answers of each line, which all of its rows have."""
-    table = tfcomp.coverage_table(*tables, name, **options)
+    table = tfcomp.coverage_table(
+        *tables,
+        name,
+        **options,
+    )
     columns = ["enough", "enough_low", "enough_high", "all_determined"]
     answers = table[["line", *columns]].drop_duplicates()
     assert answers["line"].is_unique
@@ -73,7 +77,11 @@ def answer(tables: Tables, name: str = "ood/r2", **options) -> pd.DataFrame:
 
 def find_enough(tables: Tables, name: str = "ood/r2", **options) -> list:
     """The least coverage that is enough, by line; None if none is."""
-    enough = answer(tables, name, **options)["enough"].astype(object)
+    enough = answer(
+        tables,
+        name,
+        **options,
+    )["enough"].astype(object)
     return enough.replace(np.nan, None).tolist()
 
 
@@ -120,7 +128,10 @@ def test_the_bound_is_of_any_number_and_may_be_chosen():
 
 def test_lines_and_their_order():
     good = spread(GOOD)
-    scores = {"low_rank": good, "cnn": 0 * good}
+    scores = {
+        "low_rank": good,
+        "cnn": 0 * good,
+    }
     tables = plant(scores, determined=(1, 3, 4))
 
     table = answer(tables)
@@ -167,7 +178,11 @@ def test_bootstrap_of_all_samples():
                 break
             least = share
         enough.append(least)
-    ends = np.quantile(enough, [0.025, 0.975], method="inverted_cdf")
+    ends = np.quantile(
+        enough,
+        [0.025, 0.975],
+        method="inverted_cdf",
+    )
 
     table = answer(plant({"cnn": scores}))
 
@@ -198,7 +213,11 @@ def test_figure():
 def test_mistakes(name, options, words):
     tables = plant({"cnn": spread(GOOD)})
     with pytest.raises(tfcomp.ConfigError, match=words):
-        tfcomp.coverage_table(*tables, name, **options)
+        tfcomp.coverage_table(
+            *tables,
+            name,
+            **options,
+        )
 
 
 def test_runs_without_coverage():
@@ -211,7 +230,11 @@ def test_runs_without_coverage():
 def test_embeddings():
     """A sum needs what the certificate says, a memory all, noise never."""
     factors = pd.DataFrame(INDEX, columns=["x", "y"])
-    layers = {"sum": SUM, "memory": MEMORY, "noise": NOISE}
+    layers = {
+        "sum": SUM,
+        "memory": MEMORY,
+        "noise": NOISE,
+    }
 
     tables = tfcomp.cover_embeddings(layers, factors, COVERAGE)
 
@@ -230,7 +253,13 @@ def path(tmp_path: Path) -> Path:
     """Additive images and embeddings of all combinations."""
     path = tmp_path / "own.npz"
     images = SUM.reshape(-1, 3, 4)
-    np.savez(path, images=images, classes=INDEX, names=["x", "y"], last=SUM)
+    np.savez(
+        path,
+        images=images,
+        classes=INDEX,
+        names=["x", "y"],
+        last=SUM,
+    )
     return path
 
 

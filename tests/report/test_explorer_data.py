@@ -48,7 +48,13 @@ def test_tiles(count, channels, upright, rng):
     if not upright:
         pictures = pictures[:, ::-1]
 
-    sprite = make_sprite({"own": images, "again": images[::-1]}, upright)
+    sprite = make_sprite(
+        {
+            "own": images,
+            "again": images[::-1],
+        },
+        upright,
+    )
 
     tiles = sprite["images"]["own"]
     assert sprite["images"]["again"] == tiles[::-1]  # nothing twice
@@ -59,7 +65,11 @@ def test_tiles(count, channels, upright, rng):
         row, column = divmod(tile, sprite["columns"])
         strip = sheet[row * height :][:height]
         pixels = strip[:, column * width :][:, :width]
-        assert_allclose(pixels, picture, atol=0.5 / 255 + 1e-9)
+        assert_allclose(
+            pixels,
+            picture,
+            atol=0.5 / 255 + 1e-9,
+        )
 
 
 def test_broken_pixels_are_black_and_said():
@@ -70,16 +80,28 @@ def test_broken_pixels_are_black_and_said():
     sprite = make_sprite({"": images}, upright=True)
 
     ranges = explorer.list_ranges(images)
-    assert ranges == {1: [None, None], 2: [0.5, 1.25]}
+    assert ranges == {
+        1: [None, None],
+        2: [0.5, 1.25],
+    }
     assert (read_sheet(sprite)[:2, 2:] == 0).all()
 
 
 def test_metric_tensors():
     levels = [["disc", "ring"], None, None]
-    table = tfcomp.FactorTable(IMAGES, CLASSES, names=NAMES, levels=levels)
+    table = tfcomp.FactorTable(
+        IMAGES,
+        CLASSES,
+        names=NAMES,
+        levels=levels,
+    )
     model = tfcomp.evaluate(table.draw, table, "x:1-2")
     (metrics,) = model.analysis.metrics.values()
-    squares = np.diagonal(metrics, axis1=1, axis2=2)
+    squares = np.diagonal(
+        metrics,
+        axis1=1,
+        axis2=2,
+    )
     lengths = np.sqrt(squares)
     longest = lengths.max()
     cosines = metrics[:, 0, 1] / lengths.prod(axis=1)
@@ -89,15 +111,31 @@ def test_metric_tensors():
 
     (stage,) = run["stages"]
     packed = read_bytes(stage["lengths"]).reshape(24, 2) / 255
-    assert_allclose(longest * packed, lengths, atol=longest / 500)
+    assert_allclose(
+        longest * packed,
+        lengths,
+        atol=longest / 500,
+    )
     (text,) = stage["cosines"]
-    assert_allclose(read_bytes(text) / 127 - 1, cosines, atol=0.004)
-    assert_allclose(stage["log_volume"], log_determinant / 2, rtol=1e-3)
+    assert_allclose(
+        read_bytes(text) / 127 - 1,
+        cosines,
+        atol=0.004,
+    )
+    assert_allclose(
+        stage["log_volume"],
+        log_determinant / 2,
+        rtol=1e-3,
+    )
 
     units = IMAGES.reshape(24, -1)[:, stage["units"]]
     low, high = np.transpose(stage["ranges"])
     maps = read_bytes(stage["maps"]).reshape(-1, 24).T / 255
-    assert_allclose(low + maps * (high - low), units, atol=0.004)
+    assert_allclose(
+        low + maps * (high - low),
+        units,
+        atol=0.004,
+    )
 
 
 def average_squares(images: np.ndarray) -> np.ndarray:
@@ -115,7 +153,11 @@ def test_errors_and_certificates(model):
     (group,) = explorer.collect([model.analysis])["groups"]
 
     measured = group["errors"]["nearest_id"]
-    assert_allclose(measured, errors, rtol=1e-3)
+    assert_allclose(
+        measured,
+        errors,
+        rtol=1e-3,
+    )
     orders = np.array(group["certified"]["order"])
     assert orders[~is_ood].max() == 0
     assert orders[is_ood].min() >= 1

@@ -86,8 +86,14 @@ def test_errors_before_training_have_a_table(series):
 
     tables = {exhibit.name: exhibit.rows for exhibit in exhibits}
     assert tables["untrained"] == [
-        {"run": "run_0", "id": 1.5},
-        {"run": "run_3", "id": 1.5},
+        {
+            "run": "run_0",
+            "id": 1.5,
+        },
+        {
+            "run": "run_3",
+            "id": 1.5,
+        },
     ]
 
 
@@ -104,7 +110,11 @@ def test_controls_draw_nothing_new(tmp_path):
     dataset = make_dataset(
         parse_config([*flags.split(), "--region=square:3-4"])
     )
-    model = tfcomp.evaluate(dataset.render_array, dataset, name="all")
+    model = tfcomp.evaluate(
+        dataset.render_array,
+        dataset,
+        name="all",
+    )
 
     page = model.write_report(tmp_path, ["explorer"]).read_text()
 
@@ -121,8 +131,19 @@ def test_runs_on_other_data_are_another_group(series):
 
 
 def test_seeds_of_a_setting_are_in_order():
-    errors = {"id": 0.01, "ood": 0.5}
-    runs = [ScoredRun("a", seed, errors, link=f"{seed}/") for seed in (2, 0)]
+    errors = {
+        "id": 0.01,
+        "ood": 0.5,
+    }
+    runs = [
+        ScoredRun(
+            "a",
+            seed,
+            errors,
+            link=f"{seed}/",
+        )
+        for seed in (2, 0)
+    ]
 
     (row,) = make_table(runs).rows
 
@@ -131,7 +152,12 @@ def test_seeds_of_a_setting_are_in_order():
 
 
 def test_a_predictor_has_a_mean_if_every_run_has_its_error():
-    first = ScoredRun("a", 0, {}, others={"additive": 3.0})
+    first = ScoredRun(
+        "a",
+        0,
+        {},
+        others={"additive": 3.0},
+    )
     second = ScoredRun("a", 1, {})
 
     (alone,) = make_table([first]).rows
@@ -150,7 +176,12 @@ def make_corner(name: str, repeats: int = 1) -> RunAnalysis:
         np.repeat(np.argwhere(np.ones((6, 6))), repeats, axis=0),
         names=["x", "y"],
     )
-    return tfcomp.evaluate(table.draw, table, "x:3-5,y:3-5", name=name).analysis
+    return tfcomp.evaluate(
+        table.draw,
+        table,
+        "x:3-5,y:3-5",
+        name=name,
+    ).analysis
 
 
 def test_there_is_a_map_for_each_split(series):
@@ -203,11 +234,20 @@ def test_trials_have_no_hashes():
 )
 def test_names_that_users_gave_stay(flags):
     """Whether much differs, or one flag, or only the names."""
-    assert list_names({"a": "", "b": flags}) == [("a", "a"), ("b", "b")]
+    assert list_names(
+        {
+            "a": "",
+            "b": flags,
+        }
+    ) == [("a", "a"), ("b", "b")]
 
 
 def test_seeds_of_runs_that_users_named_share_a_setting():
-    runs = {"a": "--depth=2", "b": "--depth=2 --seed=1", "c": "--depth=3"}
+    runs = {
+        "a": "--depth=2",
+        "b": "--depth=2 --seed=1",
+        "c": "--depth=3",
+    }
 
     assert list_names(runs) == [
         ("a", "depth 2"),
@@ -236,7 +276,11 @@ def test_flags_that_change_only_together(flags: list, names: list):
 
 
 def test_a_subtitle_has_what_all_runs_share():
-    mlp = {"region": "corner:5", "model": "mlp", "train_all": False}
+    mlp = {
+        "region": "corner:5",
+        "model": "mlp",
+        "train_all": False,
+    }
     cnn = mlp | {"model": "cnn"}
     control = mlp | {"train_all": True}
 

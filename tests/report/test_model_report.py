@@ -42,41 +42,86 @@ def shapes() -> ModelReport:
         names=["shape", "x", "y"],
         levels=[["disc", "ring"], None, None],
     )
-    return tfcomp.evaluate(table.draw, table, "shape:ring,x:2", name="<b>")
+    return tfcomp.evaluate(
+        table.draw,
+        table,
+        "shape:ring,x:2",
+        name="<b>",
+    )
 
 
 @pytest.mark.parametrize(
     "factors",
     [
         [3, 4],
-        {"y": 4, "x": [3]},
-        pd.DataFrame({"y": [4], "x": [3]}),
+        {
+            "y": 4,
+            "x": [3],
+        },
+        pd.DataFrame(
+            {
+                "y": [4],
+                "x": [3],
+            }
+        ),
     ],
 )
 def test_one_combination(run, outputs, factors):
     (image,) = run.draw(factors)
-    assert_allclose(image, outputs[3, 4], atol=1e-6)
+    assert_allclose(
+        image,
+        outputs[3, 4],
+        atol=1e-6,
+    )
 
 
 def test_many_combinations(run, outputs):
-    assert_allclose(run.draw(), outputs.reshape(run.draw().shape), atol=1e-6)
-    assert_allclose(run.draw(x=range(12), y=5), outputs[:, 5], atol=1e-6)
+    assert_allclose(
+        run.draw(),
+        outputs.reshape(run.draw().shape),
+        atol=1e-6,
+    )
+    assert_allclose(
+        run.draw(x=range(12), y=5),
+        outputs[:, 5],
+        atol=1e-6,
+    )
 
 
 def test_categories_by_name_and_by_number(shapes):
-    by_name = shapes.draw(shape=["ring", "disc"], x=1, y=2)
-    by_number = shapes.draw(shape=[1, 0], x=1, y=2)
+    by_name = shapes.draw(
+        shape=["ring", "disc"],
+        x=1,
+        y=2,
+    )
+    by_number = shapes.draw(
+        shape=[1, 0],
+        x=1,
+        y=2,
+    )
 
     disc, ring = IMAGES[(CLASSES[:, 1:] == [1, 2]).all(axis=1)]
-    assert_allclose(by_name[..., 0], [ring, disc], atol=1e-6)
+    assert_allclose(
+        by_name[..., 0],
+        [ring, disc],
+        atol=1e-6,
+    )
     assert_array_equal(by_number, by_name)
 
 
 @pytest.mark.parametrize(
     "factors",
     [
-        {"shape": 7, "x": 1, "y": 2},
-        {"shape": "cone", "x": 1, "y": 2},
+        {
+            "shape": 7,
+            "x": 1,
+            "y": 2,
+        },
+        {
+            "shape": "cone",
+            "x": 1,
+            "y": 2,
+        },
         [[0.4, 1, 2]],
     ],
 )
@@ -110,10 +155,22 @@ def test_activations_and_geometry(run):
     metrics = np.einsum("bki,bkj->bij", jacobian, jacobian)
 
     activations = run.activations(stage, points)
-    geometry = run.geometry(stage, x=[3, 5.5], y=[4, 6])
+    geometry = run.geometry(
+        stage,
+        x=[3, 5.5],
+        y=[4, 6],
+    )
 
-    assert_allclose(activations, stages(points)[stage], atol=1e-6)
-    assert_allclose(geometry, metrics, rtol=1e-3)
+    assert_allclose(
+        activations,
+        stages(points)[stage],
+        atol=1e-6,
+    )
+    assert_allclose(
+        geometry,
+        metrics,
+        rtol=1e-3,
+    )
     assert run.geometry(stage).shape == (144, 2, 2)
 
 
@@ -136,7 +193,11 @@ def test_a_finer_table_has_the_same_errors(run):
     errors = finer.loc[is_on_grid, "mse"]
     expected = run.to_frame()["mse"]
     assert len(finer) == 23**2
-    assert_allclose(errors, expected, rtol=1e-3)
+    assert_allclose(
+        errors,
+        expected,
+        rtol=1e-3,
+    )
 
 
 def test_what_a_notebook_shows(run, shapes):
@@ -167,7 +228,11 @@ def test_figures_of_a_column_have_four_samples(run):
 
 @pytest.mark.parametrize("share, least", [(1.0, 0.0), (0.01, 0.9)])
 def test_colors_of_errors_begin_at_0(share, least):
-    table = tfcomp.FactorTable(IMAGES[:9], CLASSES[:9, 1:], names=["x", "y"])
+    table = tfcomp.FactorTable(
+        IMAGES[:9],
+        CLASSES[:9, 1:],
+        names=["x", "y"],
+    )
     model = tfcomp.evaluate(lambda f: share * table.draw(f), table, "x:2,y:2")
 
     figure = model.plot_error()
@@ -180,7 +245,11 @@ def test_colors_of_errors_begin_at_0(share, least):
 
 def test_a_perfect_image_that_the_reference_equals_is_no_error():
     grays = np.broadcast_to([[[0.0]], [[0.5]], [[1.0]]], (3, 4, 4))
-    table = tfcomp.FactorTable(grays, np.arange(3)[:, None], names=["x"])
+    table = tfcomp.FactorTable(
+        grays,
+        np.arange(3)[:, None],
+        names=["x"],
+    )
 
     errors = tfcomp.evaluate(table.draw, table).to_frame()
 
@@ -195,7 +264,11 @@ def make_categories(name: str) -> ModelReport:
         names=["a", "b"],
         kinds=["categorical", "categorical"],
     )
-    return tfcomp.evaluate(table.draw, table, name=name)
+    return tfcomp.evaluate(
+        table.draw,
+        table,
+        name=name,
+    )
 
 
 def test_categories_have_no_geometry_to_plot():

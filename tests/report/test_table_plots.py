@@ -56,11 +56,19 @@ def find_interval(values: np.ndarray) -> list[float]:
 def test_scores_have_means_and_intervals_over_seeds(numbers):
     names = ["ood/mse", "own"]
 
-    plot = tfcomp.plot_scores(RUNS, numbers, names, width=3.0)
+    plot = tfcomp.plot_scores(
+        RUNS,
+        numbers,
+        names,
+        width=3.0,
+    )
 
     assert plot.get_figwidth() == 3.0
     marks = plot.data.set_index(["panel", "row", "mark"]).sort_index()
-    for row, seeds in {"depth 2": slice(3), "depth 3": slice(3, 6)}.items():
+    for row, seeds in {
+        "depth 2": slice(3),
+        "depth 3": slice(3, 6),
+    }.items():
         points = marks.loc[("ood/mse", row, "seed"), "value"]
         (mse,) = marks.loc[[("ood/mse", row, "mean")]].to_numpy()
         (own,) = marks.loc[[("own", row, "mean")]].to_numpy()
@@ -70,7 +78,14 @@ def test_scores_have_means_and_intervals_over_seeds(numbers):
 
 
 def test_settings_are_in_the_order_of_their_numbers(numbers):
-    runs = RUNS.replace({"depth": {2: 10, 3: 2}})
+    runs = RUNS.replace(
+        {
+            "depth": {
+                2: 10,
+                3: 2,
+            }
+        }
+    )
 
     figure = tfcomp.plot_scores(runs, numbers, "own")
 
@@ -82,13 +97,24 @@ def test_a_row_of_two_depths_has_the_stages_of_the_deeper_one(numbers):
     deeper = numbers[is_code].assign(stage="stage_0")
     numbers = pd.concat([numbers[:-3], deeper, numbers[-3:]])  # image, epochs
 
-    plot = tfcomp.plot_curves(RUNS, numbers, "own", by="width")
+    plot = tfcomp.plot_curves(
+        RUNS,
+        numbers,
+        "own",
+        by="width",
+    )
 
     assert plot.data["stage"].tolist() == ["code", "stage_0", "image"]
 
 
 def test_a_line_over_epochs(numbers):
-    plot = tfcomp.plot_curves(RUNS, numbers, "own", over="epoch", by="depth")
+    plot = tfcomp.plot_curves(
+        RUNS,
+        numbers,
+        "own",
+        over="epoch",
+        by="depth",
+    )
 
     assert plot.data["x"].tolist() == [2, 10, 2, 10]
     assert plot.data["mean"].iloc[3] == pytest.approx(10 * OWN[3:].mean())
@@ -100,7 +126,12 @@ def test_a_seed_that_lacks_its_number_leaves_no_mean(numbers):
 
     marks = tfcomp.plot_scores(RUNS, numbers, "ood/mse").data
     lines = tfcomp.plot_curves(RUNS, numbers, "own").data
-    together = tfcomp.plot_scores(RUNS, numbers, "own", by="width").data
+    together = tfcomp.plot_scores(
+        RUNS,
+        numbers,
+        "own",
+        by="width",
+    ).data
 
     marks = marks[marks["row"] == "depth 2"].set_index("mark")["value"]
     assert_array_equal(marks["seed"], ERRORS[1:3])
@@ -135,9 +166,19 @@ def test_looks_are_those_of_matplotlib(numbers, tmp_path):
         ({"by": "dept"}, "did you mean depth"),
         ({"names": "ood/msse"}, "did you mean mse"),
         ({"names": "id/own"}, "must be a number of the runs"),
-        ({"names": "own", "width": "a4"}, "column, page"),
+        (
+            {
+                "names": "own",
+                "width": "a4",
+            },
+            "column, page",
+        ),
     ],
 )
 def test_mistakes(numbers, options, words):
     with pytest.raises(tfcomp.ConfigError, match=words):
-        tfcomp.plot_scores(RUNS, numbers, **options)
+        tfcomp.plot_scores(
+            RUNS,
+            numbers,
+            **options,
+        )
