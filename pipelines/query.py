@@ -11,16 +11,22 @@ import sys
 import tensorflow as tf
 
 
-def main() -> None:
-    """Calls every signature, and prints the images of `serving_default`."""
-    model = tf.saved_model.load(sys.argv[1])
-    factors = tf.constant(json.load(sys.stdin), tf.float32)  # [n, F]
+def call(folder: str, factors: list) -> list:
+    """Calls every signature; returns the images of `serving_default`.
+
+    Args:
+        folder: The folder of the SavedModel.
+        factors: Points, [n, F].
+    """
+    model = tf.saved_model.load(folder)
+    points = tf.constant(factors, tf.float32)
     answers = {}
     for name, signature in model.signatures.items():
-        answers[name] = signature(factors=factors)
+        answers[name] = signature(factors=points)
     images = answers["serving_default"]["image"]
-    json.dump(images.numpy().tolist(), sys.stdout)
+    return images.numpy().tolist()
 
 
 if __name__ == "__main__":
-    main()
+    answer = call(sys.argv[1], json.load(sys.stdin))
+    json.dump(answer, sys.stdout)

@@ -2,12 +2,10 @@
 
 import dataclasses
 import inspect
-import io
 import json
 import shutil
-import sys
 from collections.abc import Callable
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -122,12 +120,7 @@ def test_trainer_records_failed_trials(
 
 def query_here(model: Path, factors: np.ndarray) -> np.ndarray:
     """Calls a SavedModel in this process, which has TensorFlow."""
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
-        patch.setattr(sys, "argv", ["query.py", str(model)])
-        patch.setattr(sys, "stdin", io.StringIO(json.dumps(factors.tolist())))
-        query.main()
-    return np.array(json.loads(printed.getvalue()))
+    return np.array(query.call(str(model), factors.tolist()))
 
 
 def test_good_model_is_pushed_once(

@@ -237,12 +237,8 @@ def _list_pictures(table: Path) -> list[Path]:
         frame = read_cells(table)
     except (ValueError, Warning):  # the reader says what is wrong
         return []
-    pictures = []
-    is_name = frame.columns == find_picture_column(frame)
-    for name in frame.loc[:, is_name].to_numpy().ravel():
-        if name:
-            pictures.append(table.parent / name)
-    return pictures
+    names: Iterable[str] = frame.get(find_picture_column(frame), [])
+    return [table.parent / name for name in names if name]
 
 
 def _read_tfds(data: str, data_dir: str) -> Iterator[bytes]:

@@ -359,10 +359,7 @@ def expand_flagfiles(arguments: Sequence[str]) -> list[str]:
             or if one that is not shipped sets a flag of `COMMAND_LINE_ONLY`
             that the arguments themselves do not set.
     """
-    typed = set()
-    for argument in arguments:
-        name, _ = split_flag(argument)
-        typed.add(name)
+    typed = {split_flag(argument)[0] for argument in arguments}
     return _expand(arguments, typed, files=[])
 
 

@@ -170,16 +170,17 @@ def make_page(sweep: SweepNumbers) -> tuple[Answer, list[Section]]:
     exhibits += plot(sweep, plot_scores, "scores", sweep.paths)
 
     lines = []
-    for name in CURVES:
+    for number in CURVES:
+        name = f"epoch_{number.replace('/', '_')}"
         lines += plot(
             sweep,
             plot_curves,
-            "epoch",
             name,
+            number,
             over="epoch",
         )
-    for name in list_leading("stage", "stages"):
-        lines += plot(sweep, plot_curves, "stage", name)
+    for number in list_leading("stage", "stages"):
+        lines += plot(sweep, plot_curves, f"stage_{number}", number)
     paired = compare_with_first(sweep.runs)
     figures = Section(
         anchor="figures",
@@ -244,8 +245,8 @@ def compare_with_first(runs: Sequence[ScoredRun]) -> Section:
 def plot(
     sweep: SweepNumbers,
     function: Callable[..., Plot],
-    start: str,
-    names: str | Sequence[str],
+    name: str,
+    numbers: str | Sequence[str],
     **options: str,
 ) -> list[Exhibit]:
     """Plots numbers of settings; no figure if no trial has them.
@@ -253,8 +254,8 @@ def plot(
     Args:
         sweep: The statistics of a sweep.
         function: Makes the figure, as `plot_scores`.
-        start: The first word of the name of the figure.
-        names: The name of one number, which completes it, or several names.
+        name: The name of the figure.
+        numbers: The name of one number, or several names.
         **options: Of the function.
     """
     by = ",".join(sweep.flags)
@@ -263,15 +264,12 @@ def plot(
         figure = function(
             runs,
             sweep.results.numbers,
-            names,
+            numbers,
             by=by,
             **options,
         )
     except ConfigError:
         return []
-    name = start
-    if isinstance(names, str):
-        name = f"{start}_{names.replace('/', '_')}"
     rows: list[Any] = figure.data.to_dict("records")
     exhibit = Exhibit(
         name=name,

@@ -145,8 +145,14 @@ def find_varied(runs: DataFrame) -> list[str]:
     Args:
         runs: A row for each run, as `Results.runs`.
     """
-    flags = [str(name) for name in runs if name not in flatten.NO_FLAGS]
-    return [name for name in flags if runs[name].nunique(dropna=False) > 1]
+    varied = []
+    for name in runs:
+        if name in flatten.NO_FLAGS:
+            continue
+        num_values = runs[name].nunique(dropna=False)
+        if num_values > 1:
+            varied.append(str(name))
+    return varied
 
 
 @dataclass(frozen=True, eq=False)
