@@ -30,7 +30,6 @@ from tfcomp.representations.readers import (
 
 PERMUTATIONS = 10  # random readings that are a reference
 BOOTSTRAPS = 1000
-MAX_DRAWN = 2**20  # values of bootstrap samples that are drawn at a time
 MAX_LINES = 200  # of each factor, over which readings are compared
 
 
@@ -142,13 +141,11 @@ def bootstrap_mean(values: Array) -> tuple[float, float]:
     """
     rng = np.random.default_rng(0)
     count = len(values)
-    block = max(1, MAX_DRAWN // count)
-    means: list[float] = []
-    while len(means) < BOOTSTRAPS:
-        num_samples = min(block, BOOTSTRAPS - len(means))
-        rows = rng.integers(count, size=(num_samples, count))
-        samples = values[rows]
-        means.extend(samples.mean(axis=1))
+    means = []
+    for _ in range(BOOTSTRAPS):
+        rows = rng.integers(count, size=count)
+        mean = values[rows].mean()
+        means.append(mean)
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)
 
