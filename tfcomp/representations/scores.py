@@ -121,7 +121,12 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        others = _measure_neighbors(values, index, is_ood, space)
+        # Scores that are no sums of parts.
+        others: Scores = {
+            "pair_share": _measure_pair_share(values, index, space),
+            "nearest_ood": rate_nearest(values, index, is_ood, space),
+        }
+        others |= _align(values, index, is_ood)
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
         results = {"given": given, "permuted": permuted}
@@ -129,28 +134,6 @@ def measure_layers(
             numbers.scores["n"] = len(values)
             _add_rows(tables, space, layer, classes, numbers)
     return tables
-
-
-def _measure_neighbors(
-    values: Array,
-    index: Array,
-    is_ood: Array,
-    space: FactorSpace,
-) -> Scores:
-    """Computes the scores of a layer that are no sums of parts.
-
-    Args:
-        values: Embeddings, [n, units].
-        index: Grid indices, [n, F].
-        is_ood: Which rows are held out, [n].
-        space: The factors.
-    """
-    scores: Scores = {
-        "pair_share": _measure_pair_share(values, index, space),
-        "nearest_ood": rate_nearest(values, index, is_ood, space),
-    }
-    alignment = _align(values, index, is_ood)
-    return scores | alignment
 
 
 def _add_rows(
