@@ -214,18 +214,16 @@ class Case:
             }
         return make_config(config)
 
-    def find_range(self) -> tuple[int, int, int]:
-        """Finds the first number of bumps to try, the largest, the least."""
+    def find_range(self) -> tuple[int, int]:
+        """Finds the first number of bumps to try, and the largest."""
         cells = self.grid_size**2
-        least = 1
         largest = 4 * cells
         if self.kind == STRIPED:
-            least = 0
             largest = 3 * cells // 4  # outside of the corner
         # So that rounding to a geometric grid averages out over seeds.
         generator = np.random.default_rng((self.seed, self.grid_size))
         first = round(cells / 4 * 2.0 ** generator.uniform())
-        return min(first, largest), largest, least
+        return min(first, largest), largest
 
     def search(self, train: Callable[[RunConfig], Scores]) -> Row:
         """Searches the least number of bumps; returns a row of the table.
@@ -242,7 +240,11 @@ class Case:
             print(f"{count:>6} bumps  {score}", flush=True)
             return self.settings.is_reached(score)
 
-        count = find_threshold(reaches, *self.find_range())
+        count = 0
+        # Stripes alone can be enough; without them, a bump is needed.
+        if self.kind != STRIPED or not reaches(0):
+            first, largest = self.find_range()
+            count = find_threshold(reaches, first, largest)
         score = scores[count]
         return {
             "kind": self.kind,
@@ -262,7 +264,6 @@ def find_threshold(
     reaches: Callable[[int], bool],
     first: int,
     largest: int,
-    least: int = 1,
 ) -> int:
     """Brackets the threshold by doubling or halving, then bisects its log.
 
@@ -270,19 +271,16 @@ def find_threshold(
         reaches: Tells if a count reaches the target; asked once for each.
         first: The count to begin with.
         largest: The largest count.
-        least: 0 or 1.
 
     Returns:
         The smallest count tried that reaches, else the largest. A count below
         it by at most `TOLERANCE` (or by 1) does not reach.
     """
-    if least == 0 and reaches(0):
-        return 0
     low = 0
     high = first
     if reaches(first):
         low = first // 2
-        while low and reaches(low):  # 0 fails, or makes no sense
+        while low and reaches(low):  # 0 is not enough
             high = low
             low = low // 2
     else:
@@ -438,7 +436,7 @@ def make_searches(values: dict[str, Any]) -> ThresholdSearches:
         cases.append(case)
         if seed == settings.first_seed:
             # Seeds differ in nothing that is checked.
-            _, largest, _ = case.find_range()
+            _, largest = case.find_range()
             make_checked_dataset(case.make_config(largest), is_here(values))
     lines = run_flags.format_flags(base)
     lines += "\n".join([*run_flags.list_flag_lines(settings), ""])

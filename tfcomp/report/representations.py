@@ -341,7 +341,6 @@ def _finish(
         )
         dataset = dataclasses.replace(dataset, notes=(*dataset.notes, note))
     print_split(dataset)
-    scores.say_memory(layers, dataset.space)
     is_ood = dataset.region.contains(points)
     tables = scores.measure_layers(dataset.space, points, is_ood, layers)
     model = wrap_model(call, dataset, list(layers), "values")

@@ -202,19 +202,22 @@ def _summarize(
     }
 
     scale = max(variance, 1e-300)
-    parts = _describe_parts(
-        layer,
-        total,
-        effects,
-        scale,
-    )
+    parts = []
+    for columns in layer.slices:
+        part = _describe_part(
+            effects[columns],
+            total.class_means[columns],
+            total.counts[columns],
+            scale,
+        )
+        parts.append(part)
     pairs, abs_cosine = _compare_all(parts, scale)
     scores["abs_cosine"] = abs_cosine
     scores |= _compose(moments)
 
     rows = []
     for factor, part in enumerate(parts):
-        row = _describe_row(part, scale)
+        row = dict(part.row)
         for name in ACCURACIES:
             accuracies = accuracy[name]
             row[name] = finite_or_none(accuracies[factor])
@@ -234,56 +237,15 @@ def _explain_probed(
         squares: Squares of all rows, [d, d].
         weights: Weights of probes, [d, K].
     """
-    axes = _span_probes(weights)
+    # An orthonormal basis of the span of the weights.
+    directions, lengths, _ = np.linalg.svd(weights, full_matrices=False)
+    largest = lengths.max(initial=0.0)
+    axes = directions[:, lengths > MIN_LENGTH * largest]
     probed_rest = axes.T @ rest @ axes
     probed_squares = axes.T @ squares @ axes
     error = np.trace(probed_rest)
     variance = np.trace(probed_squares)
     return _explain(error, variance)
-
-
-def _describe_parts(
-    layer: Layer,
-    total: Moments,
-    effects: Array,
-    scale: float,
-) -> list[Part]:
-    """Describes the part of each factor.
-
-    Args:
-        layer: Its embeddings.
-        total: Moments of all rows, about their mean.
-        effects: By `Moments.fit`, [K, d].
-        scale: Variance of all rows.
-    """
-    means = total.class_means
-    counts = total.counts
-    parts = []
-    for columns in layer.slices:
-        part = _describe_part(
-            effects[columns],
-            means[columns],
-            counts[columns],
-            scale,
-        )
-        parts.append(part)
-    return parts
-
-
-def _describe_row(part: Part, scale: float) -> Scores:
-    """Makes the row of a factor, without its accuracies.
-
-    Args:
-        part: The part of the factor.
-        scale: Variance of all rows.
-    """
-    share = part.squares.sum() / scale
-    rank = features.compute_effective_rank(part.squares)
-    return {
-        "share": float(share),
-        "rank": float(rank),
-        "k95": part.k95,
-    }
 
 
 def _average(results: Sequence[Additivity]) -> Additivity:
@@ -329,22 +291,13 @@ def _average_accuracy(
         result.scores[name] = average(shares)
 
 
-def _span_probes(weights: Array) -> Array:
-    """Finds an orthonormal basis of the span of weights [d, K], [d, rank]."""
-    axes, lengths, _ = np.linalg.svd(weights, full_matrices=False)
-    largest = lengths.max(initial=0.0)
-    is_kept = lengths > MIN_LENGTH * largest
-    return axes[:, is_kept]
-
-
 class Part(NamedTuple):
     """The part of one factor, less its mean."""
 
     matrix: Array  # a row for each value, by the root of its count, [size, d]
-    squares: Array  # of its singular values
     basis: Array  # directions of `KEPT` of its variance, [k, d]
     directions: Array  # of the means of values, NaN if rounding, [m, d]
-    k95: int | None
+    row: Scores  # its numbers, without accuracies
 
 
 def _describe_part(
@@ -372,12 +325,18 @@ def _describe_part(
     squares = values**2
     num_kept = _count_components(squares, KEPT)
     directions, k95 = _describe_means(means, counts, total)
+    share = squares.sum() / total
+    rank = features.compute_effective_rank(squares)
+    row: Scores = {
+        "share": float(share),
+        "rank": float(rank),
+        "k95": k95,
+    }
     return Part(
         matrix=matrix,
-        squares=squares,
         basis=axes[:num_kept],
         directions=directions,
-        k95=k95,
+        row=row,
     )
 
 

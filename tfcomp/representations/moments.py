@@ -113,13 +113,9 @@ class Layer:
     @property
     def slices(self) -> list[slice]:
         """Columns of the code of each factor."""
-        start = 0
-        slices = []
-        for size in self.sizes:
-            end = start + size
-            slices.append(slice(start, end))
-            start = end
-        return slices
+        ends = np.cumsum(self.sizes)
+        starts = ends - self.sizes
+        return list(map(slice, starts, ends))
 
     def iterate(self, number: int) -> Iterator[tuple[Array, Any, Array]]:
         """Goes through the rows of a set, in blocks.
@@ -166,48 +162,31 @@ class Layer:
             others: Moments with the same embeddings, whose products of
                 embeddings are used again.
         """
-        moments = []
-        for number in SETS:
-            squares = None
-            if others:
-                squares = others[number].squares
-            subset = self._collect_set(number, squares)
-            moments.append(subset)
-        return moments
-
-    def _collect_set(
-        self,
-        number: int,
-        squares: Array | None,
-    ) -> Moments:
-        """Collects the moments of one set.
-
-        Args:
-            number: One of `SETS`.
-            squares: Products of its embeddings, if they are known.
-        """
         width = sum(self.sizes)
         units = self.values.shape[1]
-        design = np.zeros((width, width))
-        cross = np.zeros((width, units))
-        is_given = squares is not None
-        if squares is None:
+        moments = []
+        for number in SETS:
+            design = np.zeros((width, width))
+            cross = np.zeros((width, units))
             squares = np.zeros((units, units))
+            for _, codes, values in self.iterate(number):
+                products = codes.T @ codes
+                design += products.toarray()
+                cross += codes.T @ values
+                if not others:
+                    squares += values.T @ values
+            if others:
+                squares = others[number].squares
 
-        for _, codes, values in self.iterate(number):
-            products = codes.T @ codes
-            design += products.toarray()
-            cross += codes.T @ values
-            if not is_given:
-                squares += values.T @ values
-
-        is_member = self.sets == number
-        return Moments(
-            count=int(is_member.sum()),
-            design=design,
-            cross=cross,
-            squares=squares,
-        )
+            is_member = self.sets == number
+            subset = Moments(
+                count=int(is_member.sum()),
+                design=design,
+                cross=cross,
+                squares=squares,
+            )
+            moments.append(subset)
+        return moments
 
 
 def split_rows(is_ood: Array) -> Array:

@@ -30,7 +30,6 @@ from tfcomp.representations.readers import (
 
 PERMUTATIONS = 10  # random readings that are a reference
 BOOTSTRAPS = 1000
-MAX_DRAWN = 2**20  # values of bootstrap samples that are drawn at a time
 MAX_LINES = 200  # of each factor, over which readings are compared
 
 
@@ -58,15 +57,14 @@ def list_samples(
     shares, truth = measure_shares(reader, dataset, readings)
     rows = []
     for subset, level, mask in list_levels(dataset):
-        row: Row = {
-            "score": "conformity",
-            "subset": subset,
-            "level": level,
-            "factor": "all",
-        }
-        all_right = shares[mask, -1]
-        true_all_right = truth[mask, -1]
-        row |= _summarize(all_right, true_all_right)
+        row = _summarize(
+            shares[mask, -1],
+            truth[mask, -1],
+            score="conformity",
+            subset=subset,
+            level=level,
+            factor="all",
+        )
         row["ceiling"] = row["reference"]
         rows.append(row)
 
@@ -106,26 +104,28 @@ def _list_subsets(
     for subset, pairs in distances.items():
         if not len(pairs):
             continue
-        row: Row = {
-            "score": score,
-            "subset": subset,
-            "level": "any",
-            "factor": factor,
-        }
         values, references = pairs.T
-        row |= _summarize(values, references)
+        row = _summarize(
+            values,
+            references,
+            score=score,
+            subset=subset,
+            level="any",
+            factor=factor,
+        )
         row["ceiling"] = ceiling
         rows.append(row)
     return rows
 
 
-def _summarize(values: Array, references: Array) -> Row:
+def _summarize(values: Array, references: Array, **keys: str) -> Row:
     """Averages values [k] of combinations, with an interval by bootstrap."""
     low = None
     high = None
     if len(values) > 1:
         low, high = bootstrap_mean(values)
     return {
+        **keys,
         "value": float(values.mean()),
         "low": low,
         "high": high,
@@ -142,13 +142,11 @@ def bootstrap_mean(values: Array) -> tuple[float, float]:
     """
     rng = np.random.default_rng(0)
     count = len(values)
-    block = max(1, MAX_DRAWN // count)
-    means: list[float] = []
-    while len(means) < BOOTSTRAPS:
-        num_samples = min(block, BOOTSTRAPS - len(means))
-        rows = rng.integers(count, size=(num_samples, count))
-        samples = values[rows]
-        means.extend(samples.mean(axis=1))
+    means = []
+    for _ in range(BOOTSTRAPS):
+        rows = rng.integers(count, size=count)
+        mean = values[rows].mean()
+        means.append(mean)
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)
 

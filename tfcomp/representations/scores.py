@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from tfcomp.metrics.kernels import compute_cosine_gram, summarize_alignment
 from tfcomp.metrics.references import find_nearest
 from tfcomp.metrics.registry import Arrays, Scores
 from tfcomp.metrics.tuning import compute_tuning, summarize_tuning
-from tfcomp.representations import additivity, moments
+from tfcomp.representations import additivity
 
 Row = dict[str, Any]
 MAX_COMPARED = 1024  # points whose kernels and nearest items are compared
@@ -91,41 +90,6 @@ def _flatten_layer(name: str, array: Array) -> Array:
     return flat
 
 
-def say_memory(layers: Arrays, space: FactorSpace) -> None:
-    """Prints the memory of the layers and of their moments.
-
-    Args:
-        layers: Embeddings [n, units] by layer.
-        space: The factors.
-    """
-    count = 0
-    largest = 0  # units
-    num_bytes = 0
-    names = []
-    for name, values in layers.items():
-        count, units = values.shape
-        largest = max(largest, units)
-        num_bytes += values.nbytes
-        names.append(f"{name} ({units:,})")
-
-    units = min(largest, moments.MAX_UNITS)
-    width = sum(space.shape)
-    numbers = 8 * units**2
-    numbers += 8 * width * units
-    numbers += 4 * width**2
-    bytes_of_moments = 8 * numbers
-    bytes_of_copies = min(2**28, 32 * count * units)
-    bytes_of_copies += 4 * count * units
-
-    stored = num_bytes / 2**20
-    needed = (bytes_of_moments + bytes_of_copies) / 2**20
-    print(
-        f"{count:,} embeddings of {', '.join(names)} take {stored:,.0f} MB; "
-        f"scores take up to {needed:,.0f} MB more",
-        file=sys.stderr,
-    )
-
-
 def measure_layers(
     space: FactorSpace,
     points: Array,
@@ -157,7 +121,12 @@ def measure_layers(
             space.shape,
             is_ood,
         )
-        others = _measure_neighbors(values, index, is_ood, space)
+        # Scores that are no sums of parts.
+        others: Scores = {
+            "pair_share": _measure_pair_share(values, index, space),
+            "nearest_ood": rate_nearest(values, index, is_ood, space),
+        }
+        others |= _align(values, index, is_ood)
         given.scores.update(others)
         permuted.scores.update(dict.fromkeys(others))
         results = {"given": given, "permuted": permuted}
@@ -165,28 +134,6 @@ def measure_layers(
             numbers.scores["n"] = len(values)
             _add_rows(tables, space, layer, classes, numbers)
     return tables
-
-
-def _measure_neighbors(
-    values: Array,
-    index: Array,
-    is_ood: Array,
-    space: FactorSpace,
-) -> Scores:
-    """Computes the scores of a layer that are no sums of parts.
-
-    Args:
-        values: Embeddings, [n, units].
-        index: Grid indices, [n, F].
-        is_ood: Which rows are held out, [n].
-        space: The factors.
-    """
-    scores: Scores = {
-        "pair_share": _measure_pair_share(values, index, space),
-        "nearest_ood": rate_nearest(values, index, is_ood, space),
-    }
-    alignment = _align(values, index, is_ood)
-    return scores | alignment
 
 
 def _add_rows(

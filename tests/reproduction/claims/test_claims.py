@@ -18,7 +18,6 @@ from reproduction.claims import (
     c11_forced_rendering,
     c12_penalties,
     c15_bumps,
-    c16_data_needed,
     c21_several_bumps,
     c23_effective_rank,
 )
@@ -191,18 +190,6 @@ def test_errors_that_fall_to_that_of_a_blank():
 
     assert ask(c15_bumps, evidence, "0 to 100 bumps")[0] == "yes"
     assert ask(c15_bumps, evidence, "100 bumps")[0] != "yes"
-
-
-@pytest.mark.parametrize("power", [1, 2, 3])
-def test_laws_of_the_data_needed(power: int):
-    sizes = np.array([16.0, 20, 24, 32])
-
-    counts = 50 + 0.1 * sizes**power
-
-    laws = c16_data_needed.fit_laws(sizes, counts)
-
-    exact = [law for law in laws if laws[law] == approx(counts)]
-    assert exact == [f"a+bN^{power}"]
 
 
 def test_differences_of_other_seeds_have_intervals_of_welch(

@@ -22,7 +22,6 @@ from reproduction.claims import (
 )
 from reproduction.claims.evidence import SEARCH_COLUMNS
 from reproduction.claims.networks import (
-    ALL_SEEDS,
     CORNER,
     DONUTS,
     LOW_RANK,
@@ -275,20 +274,6 @@ def test_units_are_bumps_only_if_they_are_local(world: str):
         assert rows[2].number.mean < 0.05
         found[2] = "no"  # two bumps of a hundred
     assert tuple(found) == answers
-
-
-def test_units_that_networks_trained_on_all_have_are_not_specific():
-    numbers = {"product_less_sum": [-1.0, -1.0, -1.0, 1.0, 1.0]}
-    every = STRIPED | {"num_bumps": 784, "train_all": True}
-    evidence = plant(
-        (STRIPED | {"num_bumps": 50}, c18_units.SEEDS, numbers),
-        (every, ALL_SEEDS, numbers),
-    )
-
-    row = find(c18_units, evidence, "50 bumps", "product less sum")
-
-    assert row.holds == "yes"
-    assert row.specific == "no: trained on all"
 
 
 def test_a_digit_that_is_mirrored_in_the_gap_jumps():

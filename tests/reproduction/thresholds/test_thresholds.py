@@ -35,20 +35,17 @@ def make_case(kind: str, *flags: str) -> command.Case:
 
 
 @pytest.mark.parametrize(
-    "threshold, largest, least, counts",
+    "threshold, largest, counts",
     [
-        (0, 4096, 0, [0]),
-        (1, 4096, 0, [0, 16, 8, 4, 2, 1]),
-        (0, 4096, 1, [16, 8, 4, 2, 1]),
-        (math.inf, 100, 1, [16, 32, 64, 100]),
+        (0, 4096, [16, 8, 4, 2, 1]),
+        (math.inf, 100, [16, 32, 64, 100]),
         # Up to the bracket (64, 128], then two halvings of a factor of 2.
-        (100, 4096, 1, [16, 32, 64, 128, 91, 108]),
+        (100, 4096, [16, 32, 64, 128, 91, 108]),
     ],
 )
 def test_what_is_tried(
     threshold: float,
     largest: int,
-    least: int,
     counts: list[int],
 ):
     tried = []
@@ -57,7 +54,7 @@ def test_what_is_tried(
         tried.append(count)
         return count >= threshold
 
-    assert find_threshold(reaches, 16, largest, least) == counts[-1]
+    assert find_threshold(reaches, 16, largest) == counts[-1]
     assert tried == counts
 
 
@@ -143,6 +140,21 @@ def test_a_search_has_a_row(criterion: str, missed: float):
     assert row["reached"]
     assert row["score"] == 0.5
     assert row["num_trainings"] == len(counts) == len(set(counts))
+
+
+@pytest.mark.parametrize("threshold", [0, 1])
+def test_stripes_alone_are_tried_first(threshold: int):
+    case = make_case("stripes_and_bumps", "--target=.5")
+    counts = []
+
+    def train(config: RunConfig) -> command.Scores:
+        counts.append(config.data.num_bumps)
+        return {"position_accuracy": float(counts[-1] >= threshold)}
+
+    row = case.search(train)
+
+    assert counts[0] == 0
+    assert row["num_bumps"] == threshold
 
 
 @pytest.mark.usefixtures("untraced")
