@@ -35,7 +35,7 @@ site: $(EXPLORERS)
 
 # Runs what the pages show.
 pages:
-	.venv/bin/python -m pytest -m slow -n 3 --dist worksteal tests/docs/test_tutorials.py
+	.venv/bin/python -m pytest -m slow -n 2 --dist worksteal tests/docs/test_tutorials.py
 
 # The same, and builds the site without explorers.
 docs: pages
