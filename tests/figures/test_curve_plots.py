@@ -122,6 +122,7 @@ def test_curves_with_bands_in_panels():
     assert get_titles(figure) == ["loss", "error"]
     first, second = loss.lines[:2]  # then those of seeds
     again = error.lines[0]
+    assert len(loss.lines) == len(error.lines) + 1 == 4  # with two seeds of b
     assert_array_equal(first.get_xydata(), [[1, 3], [2, 2], [3, 1]])
     assert_allclose(second.get_xydata(), [[1, 5], [2, 4]])
     assert_array_equal(again.get_xydata(), second.get_xydata())
