@@ -49,7 +49,7 @@ BAD_MEMBERS = [
     ({"classes": NOT_A_NUMBER}, "image 16"),
     ({"values": NOT_A_NUMBER}, "nan for class 2"),
     ({"values": -CLASSES.astype(float)}, "rise"),
-    ({"values": np.full((24, 3), "a")}, "float"),
+    ({"values": np.full((24, 3), "a")}, "numbers"),
     ({"names": np.array(NAMES, object)}, "allow_pickle"),
     ({"names": ["a", "b"]}, "one entry"),
     ({"names": ["a/b", "y", "x"]}, "a/b"),
@@ -58,6 +58,8 @@ BAD_MEMBERS = [
     ({"levels": ["a,b\x7f,c", "", ""]}, "printable"),
     ({"levels": ["a,b,a", "", ""]}, "must differ"),
     ({"sizes": [3, 2, 3]}, "sizes of x"),
+    ({"sizes": [3, 4.5, 4]}, "sizes of size"),
+    ({"sizes": [3, 10**9, 4]}, "sizes of size"),
     *[({name: np.array(5)}, name) for name in OPTIONS],
 ]
 

@@ -596,6 +596,7 @@ def _test_interval(
     is_round = factor.periodic and is_end and not is_class
 
     def contains(values: Array) -> Array:
+        """Tells which rows [n, F] lie in the interval; not those of NaN."""
         numbers = values[:, column]
         is_present = ~np.isnan(numbers)
         if is_class:

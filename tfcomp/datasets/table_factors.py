@@ -22,6 +22,7 @@ KINDS = ("ordered", "periodic", "categorical", "continuous")
 SPARSE = 1000  # classes above must be present, at least half of them
 MAX_TEXT = 100  # characters of a name
 MAX_SHOWN = 10  # values in an error
+MAX_SIZE = 10**5  # classes of a factor
 FACTOR_NAME = r"""[^\s,:/&|'"]+"""
 EVEN = 1e-4  # of the least step: values that differ less are evenly spaced
 
@@ -137,10 +138,10 @@ def describe_columns(
             name=name,
             kind=str(lists["kinds"][column] or kind),
             levels=_read_levels(name, lists["levels"][column]),
-            values=_read_numbers(lists["values"][column]),
+            values=_read_numbers(name, lists["values"][column]),
             is_by_image=is_by_image,
             unit=unit,
-            size=int(lists["sizes"][column] or 0),
+            size=_read_size(name, lists["sizes"][column]),
             numbers=cells[:, column],
         )
 
@@ -200,10 +201,25 @@ def _read_texts(field: str, given: Any) -> tuple[str, ...]:
     return texts
 
 
-def _read_numbers(given: Any) -> Array | None:
+def _read_size(name: str, size: Any) -> int:
+    """Reads how many classes a factor has, 0 if it is not given."""
+    if size is None:
+        return 0
+    is_number = isinstance(size, int | float | np.number)
+    if not is_number or not 1 <= size <= MAX_SIZE or size % 1:
+        rule = f"of {name} must be an integer from 1 to {MAX_SIZE:,}"
+        raise TableError("sizes", rule, size)
+    return int(size)
+
+
+def _read_numbers(name: str, given: Any) -> Array | None:
     if given is None:
         return None
-    return np.atleast_1d(np.asarray(given, float))
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "buif" or numbers.ndim != 1:
+        got = f"{numbers.dtype} {list(numbers.shape)}"
+        raise TableError("values", f"of {name} must be a list of numbers", got)
+    return numbers.astype(float)
 
 
 def make_factor(description: Description, bins: int) -> FactorColumn:

@@ -66,8 +66,7 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
             combination, one is enough.
 
     Raises:
-        IndexError: For a mask of another length, or an unknown number.
-        TableError: If a function returns no mask, or nothing is held out.
+        TableError: If it has another form, or holds nothing out.
     """
     points = table.points
     count = len(points)
@@ -76,7 +75,12 @@ def make_listed_region(table: FactorTable, images: Any) -> Region:
         is_held_out = np.asarray(result)
     else:
         is_held_out = np.zeros(count, bool)
-        rows = table.rows[np.asarray(images)]
+        try:
+            rows = table.rows[np.asarray(images)]
+        except IndexError:
+            each = f"a bool for each of the {len(table.rows)} images"
+            rule = f"must be text, a function, {each}, or their numbers"
+            raise TableError("region", rule, repr(images)) from None
         is_held_out[rows] = True
     if is_held_out.dtype != bool or is_held_out.shape != (count,):
         rule = f"must return {count} bools, one for each row"

@@ -38,7 +38,12 @@ from tfcomp.metrics.registry import (
     finite_or_none,
     mean_or_none,
 )
-from tfcomp.metrics.scores import TINY, Evaluation, compute_mse
+from tfcomp.metrics.scores import (
+    TINY,
+    Evaluation,
+    compute_both_mse,
+    compute_mse,
+)
 from tfcomp.statistics.limits import CORRELATION, POSITIVE
 
 if TYPE_CHECKING:
@@ -510,18 +515,7 @@ def _score(
         truth: True images, [n, H, W, C].
         subsets: Masks of points by name, [n] each.
     """
-    error = compute_mse(
-        dataset,
-        points,
-        images,
-        truth,
-    )
-    blank = compute_mse(
-        dataset,
-        points,
-        dataset.reference,
-        truth,
-    )
+    error, blank = compute_both_mse(dataset, points, images, truth)
     scores = {}
     for name, rows in subsets.items():
         if not blank[rows].any():

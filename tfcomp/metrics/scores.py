@@ -493,9 +493,24 @@ def _score_subsets(
             total = targets[is_in].sum(axis=0, dtype=np.float64)
             sums[name] += total - is_in.sum() * reference
 
-    each = {}
+    joined = {}
     for name in blocks[0]:
-        each[name] = np.concatenate([block[name] for block in blocks])
+        joined[name] = np.concatenate([block[name] for block in blocks])
+    return _average_subsets(joined, subsets, sums)
+
+
+def _average_subsets(
+    each: Arrays,
+    subsets: Mapping[str, Array],
+    sums: Mapping[str, Array],
+) -> dict[str, Scores]:
+    """Averages scores over subsets.
+
+    Args:
+        each: Scores of every point by name, [n].
+        subsets: Masks of points by name, [n].
+        sums: By subset, the sum of true images less the reference.
+    """
     scores = {}
     for name, mask in subsets.items():
         mean = sums[name] / max(mask.sum(), 1)
@@ -551,6 +566,25 @@ def score_points(
     return scores | compute_image_metrics(view)
 
 
+def compute_both_mse(
+    dataset: Dataset,
+    points: Array,
+    images: Array,
+    truth: Array,
+) -> tuple[Array, Array]:
+    """Computes the MSE of predictions and of `Dataset.reference`, [n] each.
+
+    Args:
+        dataset: Has the reference image.
+        points: The points, [n, F].
+        images: Predictions there, [n, H, W, C].
+        truth: True images, [n, H, W, C].
+    """
+    error = compute_mse(dataset, points, images, truth)
+    blank = compute_mse(dataset, points, dataset.reference, truth)
+    return error, blank
+
+
 def compute_error_ratio(
     dataset: Dataset,
     evaluation: Evaluation,
@@ -561,19 +595,11 @@ def compute_error_ratio(
         dataset: Has the reference.
         evaluation: Outputs and truth over its grid.
     """
-    points = dataset.splits.grid
-    truth = evaluation.truth
-    error = compute_mse(
+    error, blank = compute_both_mse(
         dataset,
-        points,
+        dataset.splits.grid,
         evaluation.images,
-        truth,
-    )
-    blank = compute_mse(
-        dataset,
-        points,
-        dataset.reference,
-        truth,
+        evaluation.truth,
     )
     return divide(error, blank)
 
