@@ -7,10 +7,13 @@
     geometry          factors [n, F] -> {stage: metric tensor [n, F, F]},
                       of the ordered factors alone
 
-`README.md` beside them is the card of the model.
+`README.md` beside them is the card of the model, with a paragraph on the
+network and its training, ready for a paper's methods.
 """
 
 import hashlib
+import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfcomp.config.run_config import RunConfig
+from tfcomp.config.run_config import RunConfig, TrainingConfig
 from tfcomp.datasets import Dataset
 from tfcomp.datasets.notes import CARD_FILE, format_model_card
 from tfcomp.metrics.jacobians import choose_jacobian, compute_stage_metrics
@@ -36,6 +39,8 @@ model = tf.saved_model.load(".")  # the folder of this file
 image = model.signatures["serving_default"](factors=factors)["image"]
 stages = model.signatures["activations"](factors=factors)
 geometry = model.signatures["geometry"](factors=factors)  # per stage"""
+# Settings of layers that name their number of units.
+_SIZES = {"units": "unit", "filters": "channel"}
 
 
 def export_scored(
@@ -199,42 +204,116 @@ def describe_methods(
     config: RunConfig,
     dataset: Dataset,
 ) -> str:
-    """Describes a network and its training in words and numbers.
-
-    What differs from the defaults stands in the flags of a card, too.
+    """Describes layers, weights and training in words and numbers.
 
     Args:
-        model: The network.
+        model: The network; layers without weights are left out.
         config: Its run.
         dataset: The data of the run.
 
     Returns:
-        Two sentences. The first is, for example, `The decoder (`cnn`) maps the
-        bump code of x and y to an image of 28 x 28 x 1 (381,313 weights).`
+        Sentences, for example `The decoder maps the bump code of x and y to an
+        image of 28 x 28 x 1 by 7 layers (381,313 weights): ...`.
     """
-    names = " and ".join(dataset.space.names)
+    *first, last = dataset.space.names
+    names = last
+    if first:
+        names = f"{', '.join(first)} and {last}"
     shape = " x ".join(map(str, dataset.image_shape))
-    num_weights = model.count_params()
+    layers = [layer for layer in model.layers if layer.count_params()]
     network = (
         f"The decoder (`{config.model.model}`) maps the "
-        f"{config.model.encoding} code of {names} to an image of {shape} "
-        f"({num_weights:,} weights)"
+        f"{config.model.encoding} code of {names} to an image of {shape} by "
+        f"{_count(len(layers), 'layer')} with weights "
+        f"({model.count_params():,} weights)"
     )
+    is_penalized = bool(model.losses)
+    training = _describe_training(config.training, dataset, is_penalized)
+    return f"{network}: {_list_layers(layers)}. {training}"
 
-    training = config.training
-    optimizer = (
-        f"AdamW (learning rate {training.learning_rate:g}, "
-        f"weight decay {training.weight_decay:g}, "
-        f"epsilon {training.adam_epsilon:g})"
-    )
+
+def _list_layers(layers: list[keras.Layer]) -> str:
+    """Lists layers in order; equal neighbors share an entry."""
+    texts = [_describe_layer(layer) for layer in layers]
+    entries = []
+    for text, group in itertools.groupby(texts):
+        count = len(list(group))
+        entries.append(f"{count} x {text}" if count > 1 else text)
+    return "; ".join(entries)
+
+
+def _describe_layer(layer: keras.Layer) -> str:
+    """Describes a layer, as `Conv2D (64 channels, kernel 3 x 3, relu)`."""
+    config = layer.get_config()
+    facts = []
+    for name, noun in _SIZES.items():
+        if name in config:
+            facts.append(_count(config[name], noun))
+    if "rank" in config:
+        facts.append(f"rank {config['rank']}")
+    if "kernel_size" in config:
+        facts.append(f"kernel {_join(config['kernel_size'])}")
+    strides = config.get("strides", (1, 1))
+    if math.prod(strides) > 1:
+        facts.append(f"stride {_join(strides)}")
+    activation = config.get("activation", "linear")
+    if activation != "linear":
+        facts.append(str(activation))
+
+    kind = type(layer).__name__
+    if not facts:
+        return kind
+    return f"{kind} ({', '.join(facts)})"
+
+
+def _count(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}s"
+
+
+def _join(sizes: Any) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def _describe_training(
+    training: TrainingConfig, dataset: Dataset, is_penalized: bool
+) -> str:
+    """Describes loss, optimizer and steps."""
     num_examples = len(dataset.splits.train)
-    epoch_steps = count_steps(training, dataset)
-    num_steps = training.epochs * epoch_steps
-    return (
-        f"{network}. "
-        f"It was trained on {num_examples:,} examples by {optimizer} "
-        f"for {num_steps:,} steps "
-        f"({training.epochs:,} epochs of {epoch_steps:,}) "
-        f"with {training.batch_size} examples in a batch, "
-        f"in {training.precision}, with seed {training.seed}."
+    steps = count_steps(training, dataset)
+
+    optimizer = (
+        f"AdamW (learning rate {training.learning_rate:g}, weight decay "
+        f"{training.weight_decay:g}, epsilon {training.adam_epsilon:g})"
     )
+    loss = "the mean squared error"
+    if training.l1_weight:
+        loss += f" plus {training.l1_weight:g} times the mean absolute error"
+    if is_penalized:
+        loss += " plus the penalties of its layers"
+
+    sentence = (
+        f"It was trained on {num_examples:,} examples to minimize {loss} by "
+        f"{optimizer} for {training.epochs * steps:,} steps "
+        f"({training.epochs:,} epochs of {steps:,}) with {training.batch_size} "
+        f"examples in a batch, in {training.precision}, with seed "
+        f"{training.seed}"
+    )
+    details = []
+    if training.decay != "none":
+        share = f"{training.decay_share:.0%}"
+        details.append(
+            f"The learning rate fell to 0 over the last {share} of the steps "
+            f"({training.decay})"
+        )
+    if training.clip_norm:
+        details.append(
+            f"Gradients were clipped to a norm of {training.clip_norm:g}"
+        )
+    if training.plateau_patience:
+        details.append(
+            "The learning rate was halved after more than "
+            f"{training.plateau_patience} epochs without a lower loss"
+        )
+    return ". ".join([sentence, *details]) + "."
