@@ -8,6 +8,7 @@ from tests import own_factors  # which registers its data sets
 from tests.datasets.own_tables import make_data
 from tfcomp import train
 from tfcomp.config.errors import RunError
+from tfcomp.config.plugins import Entry
 from tfcomp.config.run_config import ModelConfig, all_fields
 from tfcomp.config.run_flags import (
     define_run_flags,
@@ -15,7 +16,12 @@ from tfcomp.config.run_flags import (
     parse_flags,
 )
 from tfcomp.datasets.dataset import DATASETS
-from tfcomp.models.registry import ENCODINGS, MODELS, describe_unused
+from tfcomp.models.registry import (
+    ENCODINGS,
+    MODELS,
+    describe_unused,
+    is_shipped,
+)
 from tfcomp.sweeps.grid import make_trials
 
 LINE = "smoke --grid_size=8 --region=none --width=8 --depth=2"
@@ -66,6 +72,18 @@ def test_parts_that_use_a_flag_exist():
 def test_parts_of_users_may_read_any_flag():
     dataset = next(iter(own_factors.SPACES))
     assert not describe(f"--dataset={dataset}", names=["groups"])
+
+
+def test_a_decoder_that_is_added_to_a_clone_may_read_any_flag(monkeypatch):
+    def build(config: object, dataset: object):
+        raise AssertionError("nothing is built")
+
+    build.__module__ = "tfcomp.models.decoders.squares"
+    monkeypatch.setitem(MODELS._entries, "squares", Entry(build))
+    config = parse_config(["smoke", "--model=squares"])
+    assert not is_shipped(config)
+    assert not describe_unused(config, ["width"])
+    assert is_shipped(parse_config(["smoke"]))
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -150,7 +150,16 @@ def check_parts(config: RunConfig) -> None:
 
 
 def is_shipped(config: RunConfig) -> bool:
-    """Checks whether dataset, decoder and encoding of a run are tfcomp's."""
+    """Checks whether dataset, decoder and encoding of a run are tfcomp's.
+
+    A decoder that somebody adds to a clone is not: no setting names it.
+    """
+    named: set[str] = set()
+    for field in all_fields():
+        named.update(field.metadata["used_by"])
+    if config.model.model not in named:
+        return False
+
     entries = [
         DATASETS.get(config.data.dataset),
         MODELS.get(config.model.model),
@@ -166,7 +175,8 @@ def is_shipped(config: RunConfig) -> bool:
 def describe_unused(config: RunConfig, names: Collection[str]) -> str:
     """Describes flags that change nothing, since other parts read them.
 
-    Parts of users may read any flag: beside one, nothing is described.
+    Parts of users, and decoders that are added to a clone, may read any flag:
+    beside one, nothing is described.
 
     Args:
         config: The run.
