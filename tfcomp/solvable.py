@@ -21,8 +21,14 @@ from tfcomp.config.errors import RunError
 from tfcomp.config.plugins import import_plugins
 from tfcomp.config.process import quiet_startup
 from tfcomp.config.run_config import make_config
-from tfcomp.config.run_flags import Command, define_run_flags, make_flags
+from tfcomp.config.run_flags import (
+    TYPED,
+    Command,
+    define_run_flags,
+    make_flags,
+)
 from tfcomp.datasets import Dataset, make_dataset, notes, solvable
+from tfcomp.models.registry import describe_unused
 from tfcomp.report.verbalize import describe_baselines
 
 SHOWN = 5  # images of a list in words
@@ -65,6 +71,9 @@ def print_certificates(settings: dict[str, Any]) -> int:
         print(json.dumps(content, indent=2, allow_nan=False))
         return 0
 
+    unused = describe_unused(config, settings[TYPED])
+    if unused:
+        print(unused)
     for line in dataset.list_notes():
         print(line)
     splits = dataset.splits

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tfcomp import solvable
+from tfcomp.config.errors import ConfigError
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
 from tfcomp.metrics.scores import evaluate_images
@@ -47,3 +48,15 @@ def test_solvable_finds_them(capsys: pytest.CaptureFixture):
     assert solvable.main(["tfcomp solvable", *flags, "--json"]) == 0
     copies = json.loads(capsys.readouterr().out)["copies"]
     assert copies["num_held_out"] == 72
+
+
+def test_solvable_answers_about_the_images_that_are_named(tmp_path, capsys):
+    """Before, it told about bumps where `--dataset=table` was forgotten."""
+    file = tmp_path / "images.npz"
+    np.savez(file, images=np.zeros((4, 8, 8)), x=np.arange(4))
+    with pytest.raises(ConfigError, match="--dataset=table"):
+        solvable.main(["tfcomp solvable", f"--data={file}"])
+
+    flags = [*DATA, "--factors=shape", "--region=shape:#1,orientation:#2"]
+    assert solvable.main(["tfcomp solvable", *flags]) == 0
+    assert "without effect" in capsys.readouterr().out

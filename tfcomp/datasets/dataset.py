@@ -30,6 +30,8 @@ from tfcomp.datasets.splits import (
 )
 
 DATASETS = Registry("dataset")
+# Datasets that make their images; a plugin's may read a file.
+READ_NO_FILE = "gaussian_bumps stripes rotated_digits sprites composed".split()
 MAX_PIXELS = 2**18  # rendered at a time
 Render = Callable[[Any], Any]
 MAX_AVERAGED = 4096  # training images
@@ -469,6 +471,9 @@ def make_dataset(config: RunConfig) -> Dataset:
         RunError: For data that are not as the run had them.
     """
     data = config.data
+    if data.data and data.dataset in READ_NO_FILE:
+        rule = "must go with --dataset=table, which reads it"
+        raise ConfigError("data", rule, data.data)
     if data.correlation and data.balance:
         rule = "must be false with --correlation, which weighs images"
         raise ConfigError("balance", rule, True)

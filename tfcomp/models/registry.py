@@ -64,8 +64,6 @@ _THREAD_VARIABLES = (
     "TF_NUM_INTEROP_THREADS",
 )
 
-# Datasets that make their images; a plugin's may read a file.
-READ_NO_FILE = "gaussian_bumps stripes rotated_digits sprites composed".split()
 FLOAT = 4  # bytes
 # A weight, its gradient and the optimizer's two moments.
 COPIES = 4
@@ -124,10 +122,6 @@ def make_checked_dataset(config: RunConfig, here: bool = True) -> Dataset:
         RunError: A plugin cannot be imported.
     """
     import_plugins(config.plugins)
-    data = config.data
-    if data.data and data.dataset in READ_NO_FILE:
-        rule = "must go with --dataset=table, which reads it"
-        raise ConfigError("data", rule, data.data)
     check_parts(config)
     check_model = MODELS.get(config.model.model).check
     dataset = make_dataset(config)
