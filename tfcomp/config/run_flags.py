@@ -86,7 +86,13 @@ def make_flags(
     if values is None:
         values = flags.FlagValues()
     for name, (default, text) in table.items():
-        DEFINE[type(default)](name, default, text, flag_values=values)
+        DEFINE[type(default)](
+            name,
+            default,
+            text,
+            flag_values=values,
+            module_name=__name__,  # absl would search for it, flag by flag
+        )
     return values
 
 

@@ -118,8 +118,7 @@ def _parse_axis(spec: str, plugins: str) -> list[dict[str, Any]]:
 
         pairs = zip(names, texts, strict=True)
         arguments = [f"--{name}={text}" for name, text in pairs]
-        flags = run_flags.define_run_flags(plugins)
-        values = run_flags.parse_flags(arguments, flags)
+        values = run_flags.parse_flags(arguments, defined)
         point = {name: values[name] for name in names}
         if point in points:
             raise ConfigError("grid", f"must have {cell} once", spec)
