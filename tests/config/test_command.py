@@ -30,13 +30,12 @@ TABLE = {
 TALK = """
 import sys
 from tfcomp.config.process import exit_on_user_error
-from tfcomp.config.run_flags import Command
-def talk(settings):
+def talk(arguments):
     print('first', flush=True)
     sys.stdin.readline()
     print('second')
     return 0
-exit_on_user_error(Command('Talks.', {}, talk))
+exit_on_user_error(talk)
 """
 
 
@@ -147,7 +146,7 @@ def test_help_without_a_network_has_flags_of_data(
 
 # Prints the help of commands, and asks for what that has imported.
 HELP = """
-import importlib, sys
+import importlib, sys, unittest.mock
 heavy = {"tensorflow", "keras", "tensorflow_datasets", "pandas", "kfp",
          "matplotlib", "scipy", "sklearn"}
 for name in sys.argv[1:]:
@@ -156,11 +155,12 @@ for name in sys.argv[1:]:
     assert not heavy & set(sys.modules), name
 from tfcomp.metrics.registry import list_metrics
 assert list_metrics() and "matplotlib" not in sys.modules
-# The main process of a sweep, and what compiles a pipeline.
+# The main process of a sweep, and what compiles a pipeline, but for the SDK.
 import tfcomp.sweeps.sweep_page
 heavy = {"tensorflow", "keras", "fontTools.subset", "scipy.stats",
          "scipy.optimize"}
 assert not heavy & set(sys.modules)
+sys.modules["kfp"] = unittest.mock.MagicMock()
 import pipelines.pipeline
 from reproduction.claims.page import list_claims
 list(list_claims())
@@ -247,12 +247,13 @@ SWALLOW = {
         try:
             wait(20.0)
         finally:
-            end = time.monotonic() + 0.2
+            end = time.monotonic() + 0.1
             while time.monotonic() < end:
                 pass
             print("closed", flush=True)
     """,
     "endless": """
+        process.SAME_REQUEST_SECONDS = 0.1
         try:
             wait(20.0)
         finally:
@@ -261,17 +262,16 @@ SWALLOW = {
     """,
 }
 STOPPED = """
-import gc, sys, time
-from tfcomp.config.process import exit_on_user_error
-from tfcomp.config.run_flags import Command
+import gc, time
+from tfcomp.config import process
 gc.disable()
 def wait(seconds):
     print("first", flush=True)
     time.sleep(seconds)
-def work(settings):
+def work(arguments):
 {body}
     wait(20.0)
-exit_on_user_error(Command("Works.", {{}}, work))
+process.exit_on_user_error(work)
 """
 
 
@@ -318,7 +318,7 @@ def test_a_second_request_kills(tmp_path: Path):
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "closed\n"
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(1.2)
+            process.wait(0.3)
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == -signal.SIGTERM
 
@@ -334,16 +334,14 @@ def test_nohup_keeps_a_command_alive(talk_hung_up: subprocess.Popen):
 def test_streams_that_a_shell_has_closed(closed: str, tmp_path: Path):
     work = """
 import sys
-from tfcomp.config.process import exit_on_user_error
-from tfcomp.config.run_flags import Command
-from tfcomp.config.process import quiet_startup
-def work(settings):
+from tfcomp.config.process import exit_on_user_error, quiet_startup
+def work(arguments):
     print('out')
     print('err', file=sys.stderr)
     with quiet_startup(), open('written', 'w') as file:
         file.write('all')
     return 3
-exit_on_user_error(Command('Works.', {}, work))
+exit_on_user_error(work)
 """
     result = subprocess.run(
         ["bash", "-c", f'"$0" -c "$1" {closed}', sys.executable, work],
