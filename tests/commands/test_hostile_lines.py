@@ -56,8 +56,11 @@ COMMANDS = {
     "pipelines.compile": ("", ["--profile=smoke"]),
     "reproduction.claims.command": ("write_report", [f"--runs={RUN}"]),
     "tfcomp.export": ("", [f"--run={RUN}"]),
-    "reproduction.decoders.command": ("", [f"--runs={RUN}"]),
-    "reproduction.packing": ("", ["--output=packed", f"--runs={RUN}"]),
+    "reproduction.decoders.command": ("make_folder", [f"--runs={RUN}"]),
+    "reproduction.packing": (
+        "write_pack",
+        ["--output=packed", f"--runs={RUN}"],
+    ),
     "tfcomp.__main__ train": ("", ["train", "smoke"]),
     "tfcomp.__main__ compare": ("", ["compare", RUN]),
 }

@@ -77,7 +77,7 @@ BAD_FLAGS = {
     f"--region=gap:digit:4-4 {DIGITS}": "--region must name factors among",
     "--epochs=" + "9" * 5000: "--epochs must be an integer, got '999",
     "--width=60000 --model=mlp": "--width must be smaller: the weights take",
-    "--grid_size=1000 --eval_points=1000000": "--grid_size must be smaller:",
+    "--grid_size=700 --eval_points=490000": "--grid_size must be smaller:",
     "--export_dir=/dev/null": "--export_dir must name a folder that can be",
     "--export_dir='\udcff'": "--export_dir must be text without control",
     f"--digit_index=1 --digit_source=stand_in {ROTATED}": "--digit_index must",
