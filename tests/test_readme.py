@@ -14,7 +14,7 @@ from tfcomp import analyze, train
 from tfcomp.config.run_flags import list_flagfiles, parse_config
 from tfcomp.datasets import make_dataset
 
-pytestmark = pytest.mark.usefixtures("untraced")
+pytestmark = pytest.mark.usefixtures("untraced", "without_pdf")
 
 ROOT = Path(__file__).parents[1]
 README = "README.md"
@@ -70,7 +70,7 @@ def test_own_factors_renderer_region_and_model(
 ):
     monkeypatch.syspath_prepend(working_folder)
     Path("my_rings.py").write_text(find_block(EXTENDING, "own factors"))
-    quick = "--epochs=1 --steps_per_epoch=2 --layerwise_every=0 --eval_every=0 "
+    quick = "--epochs=1 --steps_per_epoch=1 --layerwise_every=0 --eval_every=0 "
     quick += "--pictures=false --export=false"
     run = "tensorboard_logs/rings"
 

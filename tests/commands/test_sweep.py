@@ -44,11 +44,13 @@ def start(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 
 
 @pytest.fixture
-def draw(start: Start, monkeypatch: pytest.MonkeyPatch) -> Start:
+def draw(
+    start: Start,
+    without_pdf: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Start:
     """The same, with statistics and figures."""
     monkeypatch.setattr(Sweep, "write_reports", WRITE_REPORTS)
-    pdf = "tfcomp.figures.exhibits.figure_to_pdf"
-    monkeypatch.setattr(pdf, lambda _: b"")  # slow
     return start
 
 
