@@ -29,6 +29,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 QUICK = {
     "grid_size": 8,
     "region": "square:3-4",
+    "model": "mlp",
+    "depth": 1,
     "width": 4,
     "epochs": 1,
     "steps_per_epoch": 1,
@@ -144,8 +146,9 @@ def test_public_names():
 
 def test_a_run_from_its_description_to_its_scores(working_folder: Path):
     flags = (
-        "--flagfile=smoke --grid_size=8 --region=square:3-4 --width=4 "
-        "--epochs=1 --steps_per_epoch=1 --nopictures --noexport"
+        "--flagfile=smoke --grid_size=8 --region=square:3-4 --model=mlp "
+        "--depth=1 --width=4 --epochs=1 --steps_per_epoch=1 --nopictures "
+        "--noexport"
     )
     config = tfcomp.describe_run("smoke", **QUICK)
     assert config == parse_config(flags.split())

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("untraced")
 
 FLAGS = (
     "--flagfile=smoke.flags --model=mlp --depth=1 --width=4 --grid_size=8 "
-    "--region=square:3-5 --epochs=2 --steps_per_epoch=2 --eval_every=0 "
+    "--region=square:3-5 --epochs=2 --steps_per_epoch=1 --eval_every=0 "
     "--layerwise_every=0 --nopictures --noexport"
 ).split()
 # A process that prints whether the command has imported TensorFlow.
@@ -105,7 +105,7 @@ def test_overwrite_leaves_only_the_files_of_the_user(
         (run / name).parent.mkdir(parents=True, exist_ok=True)
         (run / name).write_text("mine")
 
-    assert command("--width=8", "--overwrite") == 0
+    assert command("--width=8", "--epochs=1", "--overwrite") == 0
 
     for name in own:
         assert (run / name).read_text() == "mine"
