@@ -158,7 +158,7 @@ def traced() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def without_pdf() -> Iterator[None]:
+def no_pdf() -> Iterator[None]:
     """Ends the PDF files of figures at their head in the tests of a module.
 
     To embed their fonts takes a third of the time of a report.

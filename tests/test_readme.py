@@ -14,7 +14,7 @@ from tfcomp import analyze, train
 from tfcomp.config.run_flags import list_flagfiles, parse_config
 from tfcomp.datasets import make_dataset
 
-pytestmark = pytest.mark.usefixtures("untraced", "without_pdf")
+pytestmark = pytest.mark.usefixtures("untraced", "no_pdf")
 
 ROOT = Path(__file__).parents[1]
 README = "README.md"

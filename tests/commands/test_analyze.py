@@ -27,7 +27,7 @@ from tfcomp.models.loading import LoadedRun, load_run
 from tfcomp.report import report_build
 from tfcomp.storage.run_folder import read_metrics
 
-pytestmark = pytest.mark.usefixtures("untraced", "without_pdf")
+pytestmark = pytest.mark.usefixtures("untraced", "no_pdf")
 
 ARCHIVE = Path(__file__).parents[1] / "fixtures" / "earlier_runs.zip"
 

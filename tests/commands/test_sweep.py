@@ -46,7 +46,7 @@ def start(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 @pytest.fixture
 def draw(
     start: Start,
-    without_pdf: None,
+    no_pdf: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Start:
     """The same, with statistics and figures."""

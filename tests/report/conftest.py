@@ -10,12 +10,6 @@ import pytest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture
-def no_pdf(monkeypatch: pytest.MonkeyPatch):
-    """Writes empty PDF files, which take as long as pictures."""
-    monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
-
-
 @pytest.fixture(scope="module")
 def window() -> Iterator[Any]:
     """The one page of a browser; each further one takes a second."""
