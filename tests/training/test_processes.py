@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from numpy.testing import assert_allclose
 
+from tests.conftest import set_tracing
 from tfcomp import train
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
@@ -59,7 +61,7 @@ def start() -> Start:
     All processes are forked off one that has imported TensorFlow.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tfcomp.training.experiment"])
+    context.set_forkserver_preload(["tests.training.started"])
 
     def start_process(function: Callable, argument: object) -> BaseProcess:
         process = context.Process(target=function, args=(argument,))
@@ -99,38 +101,38 @@ def read_result(folder: Path) -> tuple[list[np.ndarray], dict[str, bytes]]:
     return model.get_weights(), kept
 
 
-def train_twice(folder: Path):
-    """Writes losses and weights of two replicas, and of one.
+def train_replicas(strategy: tf.distribute.Strategy) -> list[np.ndarray]:
+    """The losses and the weights of a training."""
+    config = parse_config(REPLICATED)
+    dataset = make_dataset(config)
+    model = make_training_model(config, dataset, strategy)
+    fit = model.fit(
+        make_batches(dataset, 16, 0),
+        epochs=4,
+        steps_per_epoch=1,
+        shuffle=False,
+        verbose=0,
+    )
+    return [np.array(fit.history["loss"]), *model.get_weights()]
 
-    They train on the halves of a CPU, which can be split only before
-    TensorFlow uses it.
-    """
-    for count in (2, 1):
-        config = parse_config([*REPLICATED, f"--num_replicas={count}"])
-        dataset = make_dataset(config)
-        model = make_training_model(config, dataset, make_strategy(count))
-        fit = model.fit(
-            make_batches(dataset, 16, 0),
-            epochs=10,
-            steps_per_epoch=1,
-            shuffle=False,
-            verbose=0,
-        )
-        losses = fit.history["loss"]
-        np.savez(folder / f"{count}.npz", losses, *model.get_weights())
+
+def write_two_replicas(file: Path):
+    """They are halves of a CPU, which TensorFlow has not used before."""
+    np.savez(file, *train_replicas(make_strategy(2)))
 
 
 def test_two_replicas_train_as_one(start, tmp_path):
-    process = start(train_twice, tmp_path)
+    file = tmp_path / "two.npz"
+    process = start(write_two_replicas, file)
+    with set_tracing(False):
+        one = train_replicas(tf.distribute.get_strategy())
     process.join()
 
     assert process.exitcode == 0
-    one = np.load(tmp_path / "1.npz")
-    two = np.load(tmp_path / "2.npz")
-    assert len(one["arr_0"]) == 10
-    assert len(one.files) > 10
-    for name in one.files:
-        assert_allclose(two[name], one[name], rtol=1e-5, atol=1e-7)
+    assert len(one) > 10
+    with np.load(file) as two:
+        for array, expected in zip(two.values(), one, strict=True):
+            assert_allclose(array, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
@@ -143,13 +145,13 @@ def test_killed_runs_resume_to_the_same_bits(kills, start, tmp_path):
     while done < kills:
         folder = tmp_path / str(number)
         number += 1
+        command = ["train", *list_flags(folder), "--resume"]
         is_killed = True
-        while is_killed:  # the last process ends by itself
-            wait = chance.uniform(0, 0.2) if done < kills else 1e6
-            command = ["train", *list_flags(folder), "--resume"]
+        while is_killed and done < kills:
             process = start(train.main, command)
-            is_killed = kill_later(process, folder, wait)
+            is_killed = kill_later(process, folder, chance.uniform(0, 0.2))
             done += is_killed
+        train.main(command)
         weights, resumed_curves = read_result(folder)
         for first, second in zip(expected, weights, strict=True):
             np.testing.assert_array_equal(first, second)
