@@ -41,11 +41,15 @@ def use_pool(patch: pytest.MonkeyPatch, pool: Pool | PoolHere):
     patch.setattr(sweep_run, "open_pool", lambda *_: nullcontext(pool))
 
 
-def use_fake_trials(patch: pytest.MonkeyPatch, pool: Pool | PoolHere):
-    """Makes sweeps of this process run fake trials, and draw nothing."""
+def use_fake_trials(
+    patch: pytest.MonkeyPatch,
+    pool: Pool | PoolHere | None = None,
+):
+    """Makes sweeps run fake trials, here or where flags say; draws nothing."""
     patch.setattr(Sweep, "make_call", make_call)
     patch.setattr(Sweep, "write_reports", lambda sweep: None)
-    use_pool(patch, pool)
+    if pool is not None:
+        use_pool(patch, pool)
 
 
 def list_flags(folder: Path) -> list[str]:
@@ -56,14 +60,11 @@ def list_flags(folder: Path) -> list[str]:
 
 def start_sweep(
     folder: Path,
-    seconds: float = 2,
+    seconds: float,
     *flags: str,
 ) -> subprocess.Popen:
     """Starts a sweep of four fake trials that take so long."""
-    environment = {
-        "FAKE_SECONDS": str(seconds),
-        "DASK_JOBQUEUE__SLURM__INTERFACE": "lo",
-    }
+    environment = {"FAKE_SECONDS": str(seconds)}
     program = [sys.executable, "-m", "tests.sweeps.fake_sweep"]
     return subprocess.Popen(
         [*program, *list_flags(folder), *flags],

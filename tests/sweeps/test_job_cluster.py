@@ -14,8 +14,14 @@ import pytest
 from tests.sweeps import tasks
 from tests.sweeps.conftest import IsRunning, Wait
 from tests.sweeps.fake_cluster import write_programs
-from tests.sweeps.fake_sweep import finish, read_starts, read_table, start_sweep
-from tests.sweeps.tasks import make_task, read_pids
+from tests.sweeps.fake_sweep import (
+    list_flags,
+    read_starts,
+    read_table,
+    use_fake_trials,
+)
+from tests.sweeps.tasks import make_task
+from tfcomp import sweep
 from tfcomp.config.errors import ConfigError, RunError
 from tfcomp.sweeps import pool as pool_module
 from tfcomp.sweeps.pool import (
@@ -145,45 +151,36 @@ def check_keys(folder: Path, script: str):
     assert "PRIVATE" not in script
 
 
-def test_a_job_that_is_killed_is_replaced(
-    slurm: Path,
-    tmp_path: Path,
-    wait_for: Wait,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(pool_module, "SCALE_SECONDS", 0.5)
-    release = tmp_path / "release"
-    task = make_task("a", tmp_path, tasks.wait_for_file, str(release))
-    soon = {"distributed.deploy.lost-worker-timeout": "1s"}
-    with (
-        dask.config.set(soon),
-        open_pool(make_options(), tmp_path) as pool,
-        ThreadPoolExecutor(1) as executor,
-    ):
-        check_keys(tmp_path, pool.client.cluster.job_script())
-        ended = executor.submit(lambda: list(pool.run([task])))
-        wait_for(lambda: read_pids(tmp_path))
-        (first,) = read_pids(tmp_path)
-        os.killpg(os.getpgid(first), signal.SIGKILL)
-        wait_for(lambda: len(read_pids(tmp_path)) == 2)
-        release.touch()
-        assert [outcome.reason for outcome in ended.result(200)] == [""]
-    assert not list(tmp_path.glob("tfcomp-*"))
-
-
 def test_a_sweep_in_jobs(
     slurm: Path,
     undisturbed: bytes,
     tmp_path: Path,
     wait_for: Wait,
     is_running: IsRunning,
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    """Its tables are those of a sweep on this machine; nothing is left."""
-    sweep = start_sweep(tmp_path, 1, "--cluster=slurm")
-    assert "[4/4]" in finish(sweep)
+    """A job that is killed is replaced; the tables are the same as here."""
+    use_fake_trials(monkeypatch)
+    monkeypatch.setattr(pool_module, "SCALE_SECONDS", 0.2)
+    monkeypatch.setenv("FAKE_SECONDS", "1.5")
+    soon = {"distributed.deploy.lost-worker-timeout": "300ms"}
+
+    def kill_a_job():
+        wait_for(lambda: read_starts(tmp_path))
+        script, _ = slurm.glob("script.*")  # of two jobs
+        check_keys(tmp_path / "s", script.read_text())
+        first = read_starts(tmp_path)[0]
+        os.killpg(os.getpgid(first), signal.SIGKILL)
+
+    with dask.config.set(soon), ThreadPoolExecutor(1) as executor:
+        killed = executor.submit(kill_a_job)
+        command = ["sweep", *list_flags(tmp_path), "--cluster=slurm"]
+        assert sweep.main(command) == 0
+        killed.result()
+
     starts = read_starts(tmp_path)
-    assert len(starts) == 4
-    assert len(set(starts)) == 2  # two jobs
+    assert len(starts) == 5
+    assert len(list(slurm.glob("script.*"))) > 2
     assert read_table(tmp_path) == undisturbed
     wait_for(lambda: not any(map(is_running, starts)))
     assert not list((tmp_path / "s").glob("tfcomp-*"))

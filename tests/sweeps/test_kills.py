@@ -53,7 +53,7 @@ def test_a_sweep_that_is_stopped_and_killed(
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
-    process = start_sweep(tmp_path, 3.0, "--workers=1")
+    process = start_sweep(tmp_path, 1.6, "--workers=1")
     wait_for(lambda: read_starts(tmp_path))
     family = list_children(process)
     os.killpg(process.pid, number)
@@ -63,7 +63,7 @@ def test_a_sweep_that_is_stopped_and_killed(
     assert not list(place.iterdir())
     assert b"missing" in read_table(tmp_path)
 
-    process = start_sweep(tmp_path, 1.5)
+    process = start_sweep(tmp_path, 1.2)
     wait_for(lambda: count_finished(tmp_path) > 1)
     family = list_children(process)
     process.kill()

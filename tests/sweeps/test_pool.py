@@ -31,8 +31,11 @@ from tfcomp.sweeps.worker_task import Setup, Task, run_task
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    with open_pool(SchedulerOptions(workers=2)) as pool:
-        yield pool
+    """Two workers on a machine with GPUs, one of them given twice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool_module, "list_gpus", lambda: [*"464"])
+        with open_pool(SchedulerOptions(workers=2, threads=3)) as pool:
+            yield pool
 
 
 def test_a_worker_for_each_gpu(monkeypatch: pytest.MonkeyPatch):
@@ -44,6 +47,24 @@ def test_a_worker_for_each_gpu(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(ConfigError, match="--workers"):
         with open_pool(SchedulerOptions(workers=3)):
             pass
+
+
+def test_environment_of_a_task(pool: Pool, tmp_path: Path):
+    """One trial runs on each GPU, or several that share its memory."""
+    names = (
+        "CUDA_VISIBLE_DEVICES",
+        "TF_FORCE_GPU_ALLOW_GROWTH",
+        "OMP_NUM_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+    )
+    show = tasks.show_environment
+    wanted = [make_task(name, tmp_path, show, *names) for name in "ab"]
+    assert [outcome.reason for outcome in pool.run(wanted)] == [""] * 2
+    outputs = [(tmp_path / f"{n}.log").read_text().split() for n in "ab"]
+    rest = ["3", "3", os.getcwd()]
+    alone = ["6", "-", *rest]
+    shared = ["4", "true", *rest]
+    assert sorted(outputs) == [shared, alone]
 
 
 def test_others_on_the_machine_are_kept_out(pool: Pool):

@@ -22,9 +22,14 @@ def build(config, dataset):
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    with open_pool(SchedulerOptions(workers=1, threads=3)) as pool:
-        yield pool
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    """One worker, which finds a plugin where this process does."""
+    folder = tmp_path_factory.mktemp("plugins")
+    (folder / "plugin_of_a_task.py").write_text(PLUGIN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        with open_pool(SchedulerOptions(workers=1)) as pool:
+            yield pool
 
 
 def run(pool: Pool, *wanted: Task) -> list[str]:
@@ -36,56 +41,32 @@ def run(pool: Pool, *wanted: Task) -> list[str]:
 def test_failures_and_other_setups_cost_one_process(
     pool: Pool,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ):
-    """Plugins and threads stay with a process."""
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "plugin_of_a_task.py").write_text(PLUGIN)
-    show = tasks.show_process
+    """Plugins stay with a process."""
     list_models = tasks.list_models
+    plugin = {"plugins": "plugin_of_a_task"}
 
     reasons = run(
         pool,
-        make_task("a", tmp_path, show),
-        make_task("b", tmp_path, tasks.refuse),
-        make_task("c", tmp_path, show),
-        make_task("d", tmp_path, list_models, plugins="plugin_of_a_task"),
-        make_task("e", tmp_path, list_models, max_threads=1),
-        make_task("f", tmp_path, tasks.crash, max_threads=1),
+        make_task("a", tmp_path, list_models, **plugin),
+        make_task("b", tmp_path, tasks.refuse, **plugin),
+        make_task("c", tmp_path, list_models),
+        make_task("d", tmp_path, tasks.crash),
+        make_task("e", tmp_path, tasks.show_process),
     )
 
     refused = "--depth is bad"
     crashed = "ZeroDivisionError: division by zero"
-    assert reasons == ["", refused, "", "", "", crashed]
-    first, second, *others, fifth, sixth = read_pids(tmp_path)
+    assert reasons == ["", refused, "", crashed, ""]
+    first, second, third, fourth, fifth = read_pids(tmp_path)
     assert first == second
-    assert fifth == sixth
-    assert len({os.getpid(), first, *others, fifth}) == 5
+    assert third == fourth
+    assert len({os.getpid(), first, third, fifth}) == 4
     texts = {path.stem: path.read_text() for path in tmp_path.glob("*.log")}
+    assert "of_the_plugin" in texts["a"]
     assert f"error: {refused}" in texts["b"]
-    assert "of_the_plugin" in texts["d"]
-    assert "of_the_plugin" not in texts["e"]
-    assert "from a library" in texts["f"]
-
-
-def test_environment_of_a_task(tmp_path: Path, monkeypatch):
-    """One trial runs on each GPU, or several that share its memory."""
-    monkeypatch.setattr(pool_module, "list_gpus", lambda: [*"464"])
-    names = (
-        "CUDA_VISIBLE_DEVICES",
-        "TF_FORCE_GPU_ALLOW_GROWTH",
-        "OMP_NUM_THREADS",
-        "TF_NUM_INTRAOP_THREADS",
-    )
-    with open_pool(SchedulerOptions(workers=2, threads=3)) as pool:
-        show = tasks.show_environment
-        wanted = [make_task(name, tmp_path, show, *names) for name in "ab"]
-        assert run(pool, *wanted) == [""] * 2
-    outputs = [(tmp_path / f"{n}.log").read_text().split() for n in "ab"]
-    rest = ["3", "3", os.getcwd()]
-    alone = ["6", "-", *rest]
-    shared = ["4", "true", *rest]
-    assert sorted(outputs) == [shared, alone]
+    assert "of_the_plugin" not in texts["c"]
+    assert "from a library" in texts["d"]
 
 
 def test_threads_of_dask_do_not_draw(pool: Pool, tmp_path: Path):
