@@ -43,7 +43,7 @@ COMMAND = [
     "--run_name=s",
     "--grid=depth=2,3,4",
     "--coverage=random:.2,.35,.6,.85",
-    "--seeds=3",
+    "--seeds=2",
 ]
 
 
@@ -125,7 +125,7 @@ def test_a_sum_needs_the_certificate_and_others_never_have_enough(
     enough = curves.groupby("line")["enough"].first()
     assert enough.loc["depth 2"] == needed
     assert enough.loc[["depth 3", "depth 4"]].isna().all()
-    assert curves["n"].tolist() == [3] * 12
+    assert curves["n"].tolist() == [2] * 12
     assert "depth 2: enough from 0.6" in printed
     assert (FOLDER / "figures/coverage_ood_r2.png").exists()
 
@@ -149,7 +149,7 @@ def test_each_seed_has_a_split_under_the_name_of_one_setting(
     printed: str,
 ):
     runs, _ = tfcomp.read_runs(FOLDER)
-    assert runs["region"].nunique() == 12
+    assert runs["region"].nunique() == 8
     trials = pd.read_csv(FOLDER / "trials.csv")
     assert trials["region"].nunique() == 4
     scores = pd.read_csv(FOLDER / "figures/scores.csv")

@@ -128,15 +128,18 @@ def test_a_data_set_has_its_own_noise():
     assert make_data(line, "--noise=0.25").noise == 0.25
 
 
+PLANE = "--polarity=dark --coordinates=continuous"
+STRIPES = "--dataset=stripes --region=corner:7 --num_train=0"
+
+
 @pytest.mark.parametrize(
-    "flags",
+    ("flags", "most_bytes"),
     [
-        "--polarity=dark",
-        "--coordinates=continuous",
-        "--dataset=stripes --region=corner:7 --num_train=0",
+        (PLANE, fit.MAX_STORED),
+        (PLANE, 0),
+        (STRIPES, 0),
     ],
 )
-@STORED
 def test_images_are_those_of_the_factors(
     flags,
     most_bytes,
