@@ -75,7 +75,7 @@ def test_planted_leak_is_stopped(
     shutil.rmtree(inputs["examples"].path)
     monkeypatch.setattr(materialized, "make_dataset", make_leaky)
     call(pipeline.example_gen, inputs)
-    with pytest.raises(RunError, match="factors of train"):
+    with pytest.raises(RunError, match="factors of train: shape"):
         call(pipeline.example_validator, inputs)
 
     # The file is written although the step failed.

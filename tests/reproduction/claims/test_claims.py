@@ -17,7 +17,6 @@ from reproduction.claims import (
     c09_warp,
     c11_forced_rendering,
     c12_penalties,
-    c15_bumps,
     c21_several_bumps,
     c23_effective_rank,
 )
@@ -28,8 +27,6 @@ from reproduction.claims.networks import (
     DONUTS,
     LOW_RANK,
     PENALTIES,
-    SHORT,
-    STRIPES,
 )
 from tests.reproduction.claims.worlds import find, plant, start
 
@@ -178,18 +175,6 @@ def test_a_rank_of_one_that_composes_in_no_seed():
 
     assert ask(c23_effective_rank, evidence, "none less both")[0] == "yes"
     assert ask(c23_effective_rank, evidence, "entropy alone")[0] == "no"
-
-
-def test_errors_that_fall_to_that_of_a_blank():
-    groups = []
-    for count, error in {0: 15.0, 10: 9.0, 50: 2.5, 100: 1.0}.items():
-        flags = STRIPES | SHORT | {"precision": "float32", "num_bumps": count}
-        groups.append((flags, c15_bumps.SEEDS, {"ood/relative_mse": error}))
-
-    evidence = plant(*groups)
-
-    assert ask(c15_bumps, evidence, "0 to 100 bumps")[0] == "yes"
-    assert ask(c15_bumps, evidence, "100 bumps")[0] != "yes"
 
 
 def test_differences_of_other_seeds_have_intervals_of_welch(
