@@ -9,19 +9,15 @@ import pytest
 
 from reproduction.claims import (
     Evidence,
-    c09_warp,
     c11_forced_rendering,
     c13_smoothness,
     c14_stripes_compose,
     c15_bumps,
     c16_data_needed,
     c18_units,
-    c19_interpolation,
-    c20_no_jump,
 )
 from reproduction.claims.networks import (
     CORNER,
-    DONUTS,
     LOW_RANK,
     PENALTIES,
     SHORT,
@@ -31,10 +27,8 @@ from tests.reproduction.claims.worlds import find, plant, plant_searches
 from tfcomp.metrics.drawn_shapes import SHAPES, find_nearest_shapes
 from tfcomp.metrics.geometry import (
     compute_log_volume,
-    divide_by_contrast,
     summarize_geometry,
 )
-from tfcomp.metrics.manifolds import compute_gap_statistics
 from tfcomp.metrics.scores import average_scores, score_images
 from tfcomp.metrics.tuning import (
     compute_tuning,
@@ -80,54 +74,6 @@ def answer(claim: Any, evidence: Any) -> str:
     """The answer of the first row."""
     first, *_ = claim.judge(evidence)
     return first.holds
-
-
-def deviate(volume: np.ndarray) -> dict[str, float]:
-    """Median distances from the ID median, as a run records them."""
-    distance = np.abs(volume - np.median(volume[~IS_OOD]))
-    return {
-        "id": float(np.median(distance[~IS_OOD])),
-        "ood": float(np.median(distance[IS_OOD])),
-    }
-
-
-def measure_volumes(slopes: np.ndarray, images: np.ndarray) -> dict[str, Any]:
-    """Log volumes [n] of slopes [2, n, rows, columns], by what corrects them.
-
-    The keys are parts of the names of their numbers.
-    """
-    flat = slopes.reshape(2, len(GRID), -1)
-    metrics = np.einsum("fnp,gnp->nfg", flat, flat)
-    volume = compute_log_volume(metrics)
-    pixels = images.reshape(len(GRID), -1)
-    corrected = divide_by_contrast(volume, pixels, num_factors=2)
-    return {"": volume, "per_contrast_": corrected}
-
-
-def test_a_bump_that_fades_warps_by_its_volume_alone():
-    """A perfect bump of contrast .2 in the region."""
-    dx = (PIXELS - GRID[:, :1]) * X
-    dy = (PIXELS - GRID[:, 1:]) * Y
-    slopes = np.stack([compose(dx, Y), compose(X, dy)])
-    contrast = np.where(IS_OOD, 0.2, 1.0)[:, None, None]
-    even = np.ones_like(contrast)
-    numbers = {}
-    for name, factor in {"": contrast, "start/": even}.items():
-        volumes = measure_volumes(factor * slopes, factor * BUMPS)
-        for kind, volume in volumes.items():
-            for subset, value in deviate(volume).items():
-                path = f"{name}log_volume_{kind}median_deviation_{subset}"
-                numbers[path] = [0.0, 0.0, 0.0, value, value]
-    seeds = range(c09_warp.SEEDS.start, c09_warp.NEW_SEEDS.stop)
-    evidence = plant((DONUTS["bump"], seeds, numbers))
-
-    raw = find(c09_warp, evidence, "bump", "|log V")
-    corrected = find(c09_warp, evidence, "bump", "the same per contrast")
-
-    mean = raw.number.mean
-    assert raw.holds == "yes"
-    assert mean > 3  # 2 log 5
-    assert abs(corrected.number.mean) < 0.1 * mean
 
 
 def draw_shares(images: np.ndarray) -> dict[str, float]:
@@ -267,40 +213,6 @@ def test_units_are_bumps_only_if_they_are_local(world: str):
         assert rows[2].number.mean < 0.05
         found[2] = "no"  # two bumps of a hundred
     assert tuple(found) == answers
-
-
-def test_a_digit_that_is_mirrored_in_the_gap_jumps():
-    """The control of the claim that stages do not jump."""
-    places = np.arange(90)
-    turned = turn_digit(np.deg2rad(2.0 * places))
-    is_gap = (places > 40) & (places < 60)
-    mirrored = turned.copy()
-    mirrored[50:60] = turned[50:60, ::-1]
-
-    answers = []
-    for images in (turned, mirrored):
-        ratios = compute_gap_statistics(images, is_gap)
-        numbers = {
-            "gap_max_speed": [ratios["max_speed_ratio"]] * 5,
-            "gap_max_turning": [ratios["max_turning_ratio"]] * 5,
-        }
-        evidence = plant((c19_interpolation.DIGIT, c20_no_jump.SEEDS, numbers))
-        answers.append(answer(c20_no_jump, evidence))
-
-    assert answers == ["yes", "no"]
-
-
-def turn_digit(angles: np.ndarray) -> np.ndarray:
-    """A bar with a dot beside its end, at angles (radians)."""
-    x, y = np.meshgrid(PIXELS - 7.5, PIXELS - 7.5)
-    images = []
-    for angle in angles:
-        along = x * np.cos(angle) + y * np.sin(angle)
-        across = y * np.cos(angle) - x * np.sin(angle)
-        bar = np.exp(-(along**2) / 30 - across**2 / 8)
-        dot = np.exp(-((along - 3) ** 2 + (across - 3) ** 2) / 3)
-        images.append(bar + dot)
-    return np.stack(images)
 
 
 def test_collapsed_stages_are_not_smooth():
