@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,10 +42,17 @@ def list_claims() -> dict[str, ModuleType]:
     return claims
 
 
-def judge_claims(evidence: Evidence) -> list[Row]:
-    """Judges all claims; returns their rows in order."""
+def judge_claims(evidence: Evidence, names: Collection[str] = ()) -> list[Row]:
+    """Judges claims; returns their rows in order.
+
+    Args:
+        evidence: As read by `read_evidence`.
+        names: Of the claims, as C6; by default all.
+    """
     rows = []
     for name, claim in list_claims().items():
+        if names and name not in names:
+            continue
         for row in claim.judge(evidence):
             named = dataclasses.replace(row, claim=name)
             rows.append(named)

@@ -89,8 +89,9 @@ def draw_symptoms(evidence: Evidence) -> Drawn:
     Args:
         evidence: As read by `read_evidence`.
     """
+    names = {claim for claim, _ in SYMPTOMS.values()}
     rows = {}
-    for row in judge_claims(evidence):
+    for row in judge_claims(evidence, names):
         rows[row.claim, row.part, row.quantity] = row
     if not evidence.results.loaded:
         return {}

@@ -12,7 +12,6 @@ the same command runs the missing ones.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import math
@@ -334,7 +333,6 @@ def train_and_score(config: RunConfig) -> Scores:
     subsets = RunAnalysis(eval_model, dataset).evaluation.scores
     # Else every model would stay in memory until the last one.
     keras.backend.clear_session()
-    gc.collect()
     if dataset.splits.is_ood.any():
         return subsets["ood"]
     return subsets["id"]

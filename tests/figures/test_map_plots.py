@@ -118,7 +118,7 @@ def test_maps_of_one_plane_have_names_at_the_outer_axes_alone():
 
 
 def test_a_column_of_print_has_two_maps_side_by_side():
-    maps = {name: make_map(VALUES) for name in "abcde"}
+    maps = {name: make_map(VALUES) for name in "abc"}
 
     with fit_width("column"):
         figure = draw_maps(maps, label="MSE")

@@ -75,7 +75,7 @@ def test_planted_leak_is_stopped(
     shutil.rmtree(inputs["examples"].path)
     monkeypatch.setattr(materialized, "make_dataset", make_leaky)
     call(pipeline.example_gen, inputs)
-    with pytest.raises(RunError, match="factors of train"):
+    with pytest.raises(RunError, match="factors of train: shape"):
         call(pipeline.example_validator, inputs)
 
     # The file is written although the step failed.
@@ -93,13 +93,16 @@ def test_trainer_records_failed_trials(
     pool = nullcontext(PoolHere())
     monkeypatch.setattr(sweep_run, "open_pool", lambda *_: pool)
     monkeypatch.setattr(sweep_run.Sweep, "write_reports", lambda sweep: None)
-    # One learning rate is absurd and diverges.
-    profile = make_profile("--grid=learning_rate=1e-3,1e18")
+    profile = make_profile("--grid=sigma=1,2", "--steps_per_epoch=1")
     work = tmp_path / "work"
     inputs |= {"profile": profile.to_json(), "work_dir": str(work)}
     inputs["workers"] = 1
 
     call(pipeline.example_gen, inputs)
+    # One of the two trials finds no images.
+    _, config = steps.list_datasets(profile)
+    name = materialized.name_examples(config)
+    shutil.rmtree(work / "examples" / "gaussian_bumps" / name)
     call(pipeline.trainer, inputs)
 
     runs = inputs["runs"]
@@ -112,7 +115,7 @@ def test_trainer_records_failed_trials(
     assert call(pipeline.evaluator, inputs)
     run = read(inputs["evaluation"])["run"]
     assert Path(runs.path, run) == finished.parent
-    assert "--learning_rate=0.001" in flags
+    assert "--sigma=1.0" in flags
 
 
 # From here on with a run that was not trained by the trainer.

@@ -13,7 +13,6 @@ from tfcomp.datasets.materialized import Examples, materialize, render_splits
 
 LINE = "smoke --region=corner:7"
 GOOD = {
-    "bumps": LINE,
     "continuous": f"{LINE} --coordinates=continuous",
     "control": f"{LINE} --train_all",
     "several images": "--dataset=table --data=own.npz --model=mlp "
@@ -55,15 +54,6 @@ def test_good_data_have_no_anomalies(
     materialize(config, tmp_path)
 
     assert list(find_anomalies(config, tmp_path)) == []
-
-
-def test_leak(dataset: Dataset, train: Examples):
-    factors = np.append(train.factors, np.float32([[8, 9]]), axis=0)
-    leaky = Examples(factors, dataset.render_array(factors))
-
-    (problem,) = compare_split("train", leaky, train)
-    assert "[120, 2]" in problem
-    assert "[119, 2]" in problem
 
 
 def test_moved_example(train: Examples):

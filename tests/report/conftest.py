@@ -10,6 +10,13 @@ import pytest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
+@pytest.fixture
+def few_pictures(no_pdf: None, monkeypatch: pytest.MonkeyPatch):
+    """Draws two samples in place of eight, and no PDF files."""
+    monkeypatch.setattr("tfcomp.figures.pictures.SHOWN_SAMPLES", 2)
+    monkeypatch.setattr("tfcomp.report.report_build.NUM_HELD_OUT", 1)
+
+
 @pytest.fixture(scope="module")
 def window() -> Iterator[Any]:
     """The one page of a browser; each further one takes a second."""

@@ -104,7 +104,7 @@ def test_a_run_that_cannot_be_written(series, capsys):
     assert not list(series[0].run.path.iterdir())
 
 
-@pytest.mark.usefixtures("no_pdf")
+@pytest.mark.usefixtures("few_pictures")
 def test_controls_draw_nothing_new(tmp_path):
     flags = "--flagfile=smoke.flags --grid_size=8 --train_all"
     dataset = make_dataset(
@@ -194,6 +194,7 @@ def test_there_is_a_map_for_each_split(series):
     assert names == ["landscape_a", "landscape_run_0"]
 
 
+@pytest.mark.usefixtures("few_pictures")
 def test_runs_with_other_scores_share_a_table(tmp_path):
     """Of several images of a combination there are more scores."""
     models = [make_corner("once"), make_corner("twice", repeats=2)]

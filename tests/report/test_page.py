@@ -71,7 +71,7 @@ def list_answers(models: list) -> list[Exhibit]:
     return [Exhibit("answers", "Answers", "All of them.", rows=rows)]
 
 
-@pytest.mark.usefixtures("no_pdf")
+@pytest.mark.usefixtures("few_pictures")
 def test_a_page_with_a_section_of_a_user(tmp_path):
     """Names of levels, which name curves, are not names of files."""
     images = np.random.default_rng(0).random((16, 4, 4)).astype("f4")
@@ -82,7 +82,7 @@ def test_a_page_with_a_section_of_a_user(tmp_path):
         levels=[["a/b", "a_b"], None],
         values=[None, [0, 1, 2, 3, 4, 6, 7, 8]],
     )
-    result = tfcomp.evaluate(table.draw, table, region="x:3-4")
+    result = tfcomp.evaluate(table.draw, table, region="x:3")
     tfcomp.register_section("mine", title="My part")(list_answers)
 
     path = result.write_report(tmp_path / "report", ["mine", "runs", "gaps"])
@@ -164,7 +164,7 @@ def test_without_umap_one_line_says_so(is_installed, monkeypatch, capsys):
     assert expected in lines
 
 
-@pytest.mark.usefixtures("no_pdf")
+@pytest.mark.usefixtures("few_pictures")
 def test_no_results_are_written_into_the_run(smoke_run, tmp_path, monkeypatch):
     """Only the report, and the data of TensorBoard's projector."""
     (events,) = Path(smoke_run.run_dir).glob("*tfevents*")

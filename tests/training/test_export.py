@@ -79,7 +79,7 @@ def test_versions_are_numbered_and_not_repeated(smoke_run, version, tmp_path):
     jacobian_fn = choose_jacobian(rotated, dataset, steps=[])
 
     for model in (load_run(smoke_run.run_dir).model, rotated, rotated):
-        last = export_model(model, tmp_path, jacobian_fn)
+        last = export_model(model, tmp_path, lambda: jacobian_fn)
 
     assert [path.name for path in list_versions(tmp_path)] == ["1", "2"]
     saved = tf.saved_model.load(last)

@@ -352,8 +352,8 @@ class ModelReport:
             raise ConfigError("data", "must have an ordered factor", self.name)
         with fit_width(width):
             charts = make_charts([self.analysis], "layers")
-        # The first figure is the factorization.
-        return next(c.figure for c in charts if isinstance(c.figure, Plot))
+            # The first figure is the factorization, the others are not drawn.
+            return next(c.figure for c in charts if isinstance(c.figure, Plot))
 
     def explore(self, *others: ModelReport | str | Path) -> Explorer:
         """Returns the explorer: outputs at the combination under the pointer.

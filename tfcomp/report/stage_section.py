@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def make_layers(analyses: Sequence[RunAnalysis]) -> Section:
             text = describe_nondifferentiable(analysis.nondifferentiable)
             notes.append(f"{analysis.name}: {text}.")
 
-    exhibits = make_charts(ordered, "layers", READABLE)
+    exhibits = list(make_charts(ordered, "layers", READABLE))
     for analysis in ordered:
         exhibits += make_volume_maps(analysis)
     finding = describe_course(
@@ -72,8 +72,8 @@ def make_charts(
     analyses: Sequence[RunAnalysis],
     section: str,
     others: Sequence[str] = (),
-) -> list[Exhibit]:
-    """Makes the charts of a section that have numbers.
+) -> Iterator[Exhibit]:
+    """Yields the charts of a section that have numbers.
 
     Args:
         analyses: The runs, a line each.
@@ -98,20 +98,17 @@ def make_charts(
 
     units = {pictures.label_volume(a.dataset.space) for a in analyses}
     volume = " or ".join(sorted(units))
-    exhibits = []
     for chart, metrics in charts.items():
         filled = [m for m in metrics if has_numbers(rows, m.name)]
         if not filled:
             continue
-        exhibit = _make_chart(
+        yield _make_chart(
             chart,
             filled,
             rows,
             others,
             ylabel=chart.axis or volume,
         )
-        exhibits.append(exhibit)
-    return exhibits
 
 
 def has_numbers(rows: Sequence[Row], column: str) -> bool:
@@ -185,7 +182,7 @@ def make_volume_maps(analysis: RunAnalysis) -> list[Exhibit]:
 def make_interactions(analyses: Sequence[RunAnalysis]) -> Section:
     """Shows interactions of factors."""
     several = [a for a in analyses if len(a.dataset.space) > 1]
-    exhibits = make_charts(several, "interactions", SHOWN)
+    exhibits = list(make_charts(several, "interactions", SHOWN))
     finding = describe_course(
         exhibits,
         "interaction_share",

@@ -38,6 +38,7 @@ KEYS = [
     "stage",
     "name",
 ]
+Key = tuple[str, str, str, str]  # when, subset, stage, name of a number
 NULL = "null"  # a number of a pack that is not finite
 
 
@@ -443,10 +444,12 @@ def read_pack(path: Path) -> list[Run]:
         if missing:
             raise ValueError(f"it has no column {min(missing)}")
 
+        # Once for all runs: a pack has up to a thousand columns.
+        keys = _split_columns(head)
         runs = {}
         for line in lines:
             cells = dict(zip(head, line, strict=True))
-            run = _restore(study, cells)
+            run = _restore(study, cells, keys)
             key = run.row["run"]
             if key in runs:
                 raise ValueError("it has a run twice")
@@ -456,21 +459,27 @@ def read_pack(path: Path) -> list[Run]:
     return list(runs.values())
 
 
-def _parse_number(column: str, text: str) -> Row:
-    """Parses a cell of a pack with its column, as `end|ood||mse`."""
-    when, subset, stage, name = column.split("|", 3)
-    value = math.nan
-    if text != NULL:
-        value = float(text)
-    return when, subset, stage, name, value
+def _split_columns(columns: Sequence[str]) -> dict[str, Key]:
+    """Splits the names of columns of numbers, as `end|ood||mse`."""
+    keys = {}
+    for column in columns:
+        if "|" in column:
+            when, subset, stage, name = column.split("|", 3)
+            keys[column] = when, subset, stage, name
+    return keys
 
 
-def _restore(study: str, cells: Mapping[str, str]) -> Run:
+def _restore(
+    study: str,
+    cells: Mapping[str, str],
+    keys: Mapping[str, Key],
+) -> Run:
     """Restores a run, whose flags have types.
 
     Args:
         study: Name of the pack.
         cells: Texts by column.
+        keys: When, subset, stage and name of each column of numbers.
     """
     flags = dict(flatten.get_defaults())
     numbers = []
@@ -480,14 +489,16 @@ def _restore(study: str, cells: Mapping[str, str]) -> Run:
         flatten.MEASURED,
     }
     for column, text in cells.items():
-        if column in no_flags:
+        key = keys.get(column)
+        if key and text:
+            value = math.nan
+            if text != NULL:
+                value = float(text)
+            numbers.append((*key, value))
+        if key or column in no_flags:
             continue
-        is_number = "|" in column
-        if is_number and text:
-            number = _parse_number(column, text)
-            numbers.append(number)
         # A run lacks flags of other versions.
-        elif not is_number and (text or column in flags):
+        if text or column in flags:
             flags[column] = flatten.parse_value(column, text)
 
     flags["seed"] = int(cells["seed"])

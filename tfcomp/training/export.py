@@ -11,6 +11,7 @@
 network and its training, ready for a paper's methods.
 """
 
+import functools
 import hashlib
 import itertools
 import math
@@ -64,7 +65,7 @@ def export_scored(
     Returns:
         The folder of the version.
     """
-    jacobian_fn = choose_jacobian(model, dataset, steps)
+    choose = functools.partial(choose_jacobian, model, dataset, steps)
     methods = describe_methods(model, config, dataset)
     card = format_model_card(config, dataset, metrics, [CALL], methods)
     if not folder:
@@ -72,7 +73,7 @@ def export_scored(
     return export_model(
         model,
         folder,
-        jacobian_fn=jacobian_fn,
+        choose=choose,
         card=card,
     )
 
@@ -80,7 +81,7 @@ def export_scored(
 def export_model(
     model: keras.Model,
     folder: str | Path,
-    jacobian_fn: Callable,
+    choose: Callable[[], Callable],
     card: str = "",
 ) -> Path:
     """Exports the next version, unless the last one is the same model.
@@ -88,7 +89,8 @@ def export_model(
     Args:
         model: A model with stages.
         folder: The folder of versions.
-        jacobian_fn: Computes Jacobians of its stages, for their geometry.
+        choose: Chooses the function that computes Jacobians of its
+            stages, for their geometry; called for a new version alone.
         card: The text of `README.md`, if there is one.
 
     Returns:
@@ -101,7 +103,7 @@ def export_model(
     fingerprint = digest.hexdigest()
 
     def write(partial: Path) -> None:
-        write_archive(model, partial, jacobian_fn)
+        write_archive(model, partial, choose())
         file = partial / FINGERPRINT
         file.parent.mkdir(exist_ok=True)
         file.write_text(fingerprint)

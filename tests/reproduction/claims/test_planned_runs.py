@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from pipelines.profile import make_work
 from reproduction import FLAGFILES
 from reproduction.claims import (
     Evidence,
-    Row,
     c01_codes_do_not_compose,
     c02_mlps_do_not_compose,
     c04_memories,
@@ -28,10 +26,9 @@ from reproduction.claims import (
     c22_hard_rendering,
     read_evidence,
 )
-from reproduction.claims.evidence import SEARCH_COLUMNS
 from reproduction.figures.paper_figure import FigureRuns, read_figures
 from reproduction.packing import write_pack
-from tests.reproduction.claims.worlds import plant_run
+from tests.reproduction.claims.worlds import find, plant_run, plant_searches
 from tfcomp.tables.read import Results
 
 NEXT = FLAGFILES / "campaign_next"
@@ -117,11 +114,6 @@ def test_figures_draw_planned_depths(name: str, figures: list[str]):
     assert drawn == set(evidence.runs.index)
 
 
-def find(rows: list[Row], part: str) -> Row:
-    """The first row of a part."""
-    return next(row for row in rows if row.part == part)
-
-
 def test_missing_controls_are_read_once_they_are_there():
     claim = c19_interpolation
     digits = []
@@ -145,7 +137,7 @@ def test_rows_of_planned_networks_follow_once_they_were_trained():
     after = list(c05_kernel.judge(planned))
 
     assert len(after) == len(before) + 2
-    row = find(after, "bump, depth 2")
+    row = find(c05_kernel, planned, "bump, depth 2")
     assert row.num_tried == 5
     assert len(row.others["trained on all"]) == 5
 
@@ -156,13 +148,7 @@ def test_larger_grids_are_read_beside_the_others():
         "threshold_small": (16, 20, 24),
         "threshold_small_next": (40, 48, 64),
     }.items():
-        searches = []
-        for size in sizes:
-            for seed, factor in enumerate((0.99, 1.0, 1.01)):
-                count = factor * (300 + 300 * (size / 24) ** 3)
-                row = ("bumps", "position_accuracy", size, seed)
-                searches.append((*row, count, True, 0.95))
-        studies[name] = pd.DataFrame(searches, columns=SEARCH_COLUMNS)
+        studies[name] = plant_searches(sizes, power=3)
 
     (row,) = c16_data_needed.judge(Evidence(studies=studies))
 

@@ -1,9 +1,12 @@
 """Planted worlds: tables of runs whose numbers are known."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pandas import DataFrame
+
 from reproduction.claims import Evidence, Row
+from reproduction.claims.evidence import SEARCH_COLUMNS
 from tfcomp.tables import flatten
 from tfcomp.tables.read import Results
 
@@ -63,6 +66,20 @@ def plant(
                 varied[name] = _scale(value, factor)
             runs.append(plant_run(flags, seed, varied))
     return Evidence(Results(runs))
+
+
+def plant_searches(
+    sizes: Sequence[int], power: int, spread: float = 0.01
+) -> DataFrame:
+    """Searches of five seeds with thresholds of a power over a floor."""
+    searches = []
+    for size in sizes:
+        for seed in range(5):
+            factor = 1 + spread * (seed - 2) / 2
+            count = factor * (300 + 300 * (size / 24) ** power)
+            row = ("bumps", "position_accuracy", size, seed)
+            searches.append((*row, count, True, 0.95))
+    return DataFrame(searches, columns=SEARCH_COLUMNS)
 
 
 def _scale(value: Any, factor: float) -> Any:

@@ -1,12 +1,13 @@
 """Figures of the paper: what each needs, what is missing, what is drawn."""
 
 import json
-import operator
 from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from reproduction.claims import Evidence, read_evidence
@@ -183,8 +184,7 @@ def test_pictures_of_a_network(
     monkeypatch: pytest.MonkeyPatch,
 ):
     # Panels take longest.
-    take_two = operator.itemgetter(slice(2))
-    monkeypatch.setattr(network_pictures, "choose_spread", take_two)
+    monkeypatch.setattr("tfcomp.figures.pictures.SHOWN_SAMPLES", 2)
     monkeypatch.setattr("tfcomp.metrics.run_analysis.SHOWN_UNITS", 1)
     # Its flags select the run, whatever they are.
     flags = {"dataset": smoke_run.data.dataset}
@@ -192,7 +192,7 @@ def test_pictures_of_a_network(
     runs = FigureRuns(figure, read_evidence([smoke_run.run_dir]))
     of_other_models = {"embeddings", "profiles", "gap", "error curve"}
     # Smoke's network has fewer stages.
-    left_out = {"manifold", "grams", "units of stages 0 and 3"}
+    left_out = {"manifold", "grams", "units", "units of stages 0 and 3"}
 
     for name in EACH.keys() - left_out:
         captions = draw_each(runs, name)
@@ -201,6 +201,9 @@ def test_pictures_of_a_network(
         for caption in captions:
             assert caption.startswith("bump. ")
     assert len(network_pictures.draw_outputs(runs, "bump")) == 1
+    # Of all hidden stages.
+    with patch.object(network_pictures, "picture_maps", return_value=Figure()):
+        assert len(draw_each(runs, "units")) == 3
 
 
 def test_a_damaged_network_stops_nothing(
