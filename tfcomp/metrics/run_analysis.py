@@ -255,7 +255,11 @@ class RunAnalysis(OutputAnalysis):
         if not np.any(flat):
             return []
 
-        stages = jacobians.find_nondifferentiable(self.model, self.dataset)
+        stages = jacobians.find_nondifferentiable(
+            self.model,
+            self.dataset,
+            self._exact_metrics,
+        )
         if stages:
             note = jacobians.describe_nondifferentiable(stages)
             print(f"note: {note}", file=sys.stderr)
