@@ -70,6 +70,7 @@ def test_a_choice_of_derivatives_overrules_the_marks(stepped, steps, slope):
     assert_allclose(by_stage["stage_1"], [expected] * 3)
 
 
+@pytest.mark.usefixtures("traced")
 def test_units_that_are_off_at_few_points_are_not_differenced():
     flags = "--model=mlp --width=2 --depth=2 --seed=34 --grid_size=16"
     config = parse_config([*flags.split(), "--region=square:5-9"])
@@ -151,6 +152,7 @@ def test_interactions_of_known_stages(study):
     assert rows["image"]["mixed_share"] is None
 
 
+@pytest.mark.usefixtures("no_layout")
 def test_the_report_of_known_stages(study):
     other = copy.copy(study)
     other.name = "other"
