@@ -589,7 +589,8 @@ def tabulate_stages(
     table: dict[str, Scores] = {}
     for stage, row in _compute_stages(analysis, metrics).items():
         scores = row | summary[stage]
-        table[stage] = make_scores({name: scores.get(name) for name in names})
+        asked = {name: scores.get(name) for name in names}
+        table[stage] = make_scores(asked)
     return table
 
 
