@@ -202,6 +202,17 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def no_layout(monkeypatch: pytest.MonkeyPatch):
+    """Leaves out titles and layouts of figures, where tables are tested."""
+
+    def finish(figure, title, tabulate):
+        figure.tabulate = tabulate
+        return figure
+
+    monkeypatch.setattr("tfcomp.figures.exhibits.finish_figure", finish)
+
+
+@pytest.fixture
 def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file that appears if another person's `evil_part` is imported."""
     mark = tmp_path / "mark"

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from pytest import approx
 
 import tfcomp
+from tests.conftest import set_tracing
 from tests.metrics.planted import make_grid, make_noise
 from tfcomp.config.run_flags import parse_config
 from tfcomp.datasets import make_dataset
@@ -71,8 +72,8 @@ def test_a_choice_of_derivatives_overrules_the_marks(stepped, steps, slope):
 
 
 def test_units_that_are_off_at_few_points_are_not_differenced():
-    flags = "--model=mlp --width=2 --depth=2 --seed=34 --grid_size=16"
-    config = parse_config([*flags.split(), "--region=square:5-9"])
+    flags = "--model=mlp --width=2 --depth=2 --seed=44 --grid_size=8"
+    config = parse_config([*flags.split(), "--region=square:3-4"])
     dataset = make_dataset(config)
     model = make_model(config, dataset, "float32")
 
@@ -151,6 +152,7 @@ def test_interactions_of_known_stages(study):
     assert rows["image"]["mixed_share"] is None
 
 
+@pytest.mark.usefixtures("no_layout")
 def test_the_report_of_known_stages(study):
     other = copy.copy(study)
     other.name = "other"
@@ -167,7 +169,6 @@ def test_the_report_of_known_stages(study):
     assert shares["stage_0"].min() > 0.1
 
 
-@pytest.mark.usefixtures("traced")
 def test_tracing_and_batches_change_nothing(study):
     points = interaction.choose_points(study.splits.grid, 20)
     space = study.dataset.space
@@ -176,7 +177,8 @@ def test_tracing_and_batches_change_nothing(study):
     all_units = make_fn(study.model, space, interaction.MAX_NUMBERS // 50)
 
     expected = few_units(points)
-    results = all_units(points)
+    with set_tracing(True):
+        results = all_units(points)
 
     for stage in ("code", "stage_2"):
         same = approx(expected[stage], rel=1e-4, abs=1e-6)

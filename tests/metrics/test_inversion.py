@@ -19,6 +19,7 @@ from tfcomp.datasets.factors import Factor
 from tfcomp.metrics import inversion
 from tfcomp.report import output_section
 from tfcomp.report.report_build import MAKERS
+from tfcomp.representations import readers
 
 pytestmark = pytest.mark.usefixtures("untraced")
 
@@ -310,10 +311,10 @@ def test_several_images_of_a_combination():
 def test_a_reader_of_id_images_has_not_seen_the_others(monkeypatch):
     seen = []
 
-    def fit(model: keras.Model, images: Array, *_, **options):
+    def fit(model: keras.Model, images: Array, *_):
         seen.append(images)
 
-    monkeypatch.setattr(keras.Model, "fit", fit)
+    monkeypatch.setattr(readers, "_fit", fit)
     result = tfcomp.evaluate(TABLE.draw, TABLE, "x:6-7")
 
     table = index(result.invert())
@@ -325,6 +326,7 @@ def test_a_reader_of_id_images_has_not_seen_the_others(monkeypatch):
     assert not select(table, output_section.READER).empty
 
 
+@pytest.mark.usefixtures("no_layout")
 def test_the_section(blank, monkeypatch):
     reader = Zeros(TABLE)
     monkeypatch.setattr(output_section, "train_id_reader", lambda _: reader)

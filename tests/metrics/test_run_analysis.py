@@ -136,6 +136,7 @@ def test_groups_of_stages_keep_the_limit(make_small, monkeypatch):
     assert groups == [["image"], ["stage_0"], ["stage_1", "stage_2"]]
 
 
+@pytest.mark.usefixtures("no_layout")
 def test_metrics_of_a_part_of_the_grid(table):
     study = load(table, "--eval_points=20")
 

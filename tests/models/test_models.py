@@ -119,7 +119,7 @@ def test_rules_of_the_models(flags, message):
 
 def test_memory_of_this_machine_limits_runs_that_are_here(monkeypatch):
     monkeypatch.setattr(registry, "count_memory", lambda: 10**8)
-    config = parse_config(["--grid_size=600", "--eval_points=360000"])
+    config = parse_config(["--grid_size=200", "--eval_points=40000"])
 
     with pytest.raises(ConfigError, match="--grid_size must be smaller"):
         make_checked_dataset(config)

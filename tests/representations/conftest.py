@@ -1,4 +1,4 @@
-"""Gradient boosting of a few trees, which takes a tenth of the time."""
+"""Few trees and few permutations, which take a part of the time."""
 
 import functools
 from collections.abc import Callable
@@ -17,3 +17,11 @@ def few_trees(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         "sklearn.ensemble.GradientBoostingClassifier", few_trees
     )
     return few_trees
+
+
+@pytest.fixture
+def few_permutations(monkeypatch: pytest.MonkeyPatch):
+    """Lets chance levels be means over few random orders."""
+    package = "tfcomp.representations"
+    monkeypatch.setattr(f"{package}.additivity.NUM_PERMUTATIONS", 2)
+    monkeypatch.setattr(f"{package}.samples.PERMUTATIONS", 5)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pytest import approx
 from scipy.stats import entropy
+from sklearn.metrics import mutual_info_score
 
 from tests.metrics.planted import make_grid, make_space
 from tfcomp.representations import disentanglement as scores
@@ -23,7 +24,8 @@ def score(codes: np.ndarray, index: np.ndarray) -> dict[str, scores.Row]:
 @pytest.fixture
 def no_boosting(monkeypatch):
     """DCI takes seconds; it has tests of its own."""
-    monkeypatch.setattr(scores, "compute_dci", lambda codes, index: {})
+    dci = dict.fromkeys(scores.DCI, 0.5)
+    monkeypatch.setattr(scores, "compute_dci", lambda codes, index: dci.copy())
     monkeypatch.setattr(scores, "NUM_PERMUTATIONS", 2)
     monkeypatch.setattr(scores, "NUM_VOTES", 300)
 
@@ -32,6 +34,7 @@ def no_boosting(monkeypatch):
 def test_a_code_for_each_factor_is_best(monkeypatch):
     monkeypatch.setattr(scores, "MAX_BOOSTED", 1)
     monkeypatch.setattr(scores, "NUM_PERMUTATIONS", 2)
+    monkeypatch.setattr(scores, "NUM_VOTES", 300)
 
     pure = score(INDEX, INDEX)
 
@@ -147,6 +150,20 @@ def test_the_gap_of_information_by_its_definition():
     correlation = np.corrcoef(labels, half)[0, 1]
     assert mig == approx(0.5)
     assert sap == approx(1 - correlation**2)
+
+
+def test_information_by_scikit_learn(rng):
+    labels = rng.integers(5, size=300)
+    codes = {
+        "related": labels + rng.integers(3, size=300),
+        "unrelated": rng.integers(7, size=300),
+        "equal": labels,
+        "constant": np.zeros(300, int),
+    }
+
+    for code in codes.values():
+        information = scores.compute_information(labels, code)
+        assert information == mutual_info_score(labels, code)
 
 
 def test_factors_that_vary_in_the_tested_rows_alone_have_no_score(rng):

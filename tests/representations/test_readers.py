@@ -18,7 +18,7 @@ from tfcomp.metrics.scores import Evaluation
 from tfcomp.report.report_build import MAKERS
 from tfcomp.report.verbalize import describe_baselines, list_references
 
-pytestmark = pytest.mark.usefixtures("untraced")
+pytestmark = pytest.mark.usefixtures("untraced", "few_permutations")
 
 
 @pytest.fixture(scope="module")
@@ -258,22 +258,24 @@ def test_errors_count_where_they_are(diagonal):
     assert 0 < r2["ood"] < 1
 
 
-def test_references_equal_their_definition(diagonal):
+def test_references_equal_their_definition():
     """By loops over combinations: the mean over all values of a factor."""
-    splits = diagonal.splits
-    truth = diagonal.grid_images
+    region = "wiedemer:diagonal:.4"
+    dataset = tfcomp.evaluate(TABLE.draw, TABLE, region).dataset
+    splits = dataset.splits
+    truth = dataset.grid_images
 
-    scores = references.score_references(diagonal, truth)
+    scores = references.score_references(dataset, truth)
 
     assert scores["nearest_id"]["id_r2"] == approx(1)
     assert 0.5 < scores["additive"]["id_r2"] < 1
     held_out = truth[splits.is_ood]
-    for column, factor in enumerate(diagonal.space.factors[:2]):
+    for column, factor in enumerate(dataset.space):
         points = splits.grid[splits.is_ood].copy()
         images = []
         for value in factor.values():
             points[:, column] = value
-            images.append(diagonal.render_array(points))
+            images.append(dataset.render_array(points))
         mean = np.mean(images, axis=0)
         expected = compute_r2(mean, held_out)
         r2 = scores[f"mean_over_{factor.name}"]
@@ -282,8 +284,8 @@ def test_references_equal_their_definition(diagonal):
 
 
 def test_a_split_where_only_the_ellipse_turns():
-    """The mean over turns has .96, half turns .95: above many decoders."""
-    dataset = make("wiedemer:orthogonal")
+    """The mean over turns has .96, half turns .93: above many decoders."""
+    dataset = make("wiedemer:orthogonal", "--sprite_sizes=3,2,4,2,2")
 
     scores = references.score_references(dataset, dataset.grid_images)
 
@@ -291,7 +293,7 @@ def test_a_split_where_only_the_ellipse_turns():
     half = scores["modulo_orientation"]
     listed = list(list_references(scores))
     assert mean["ood_r2"] == approx(0.96, 5e-3)
-    assert half["ood_r2"] == approx(0.95, 5e-3)
+    assert half["ood_r2"] == approx(0.93, 5e-3)
     assert listed[2] == "mean_over_orientation"
     assert "0.96" in describe_baselines(scores)
 

@@ -14,7 +14,7 @@ import tfcomp
 from tests.models.small_images import INDEX, REGION, TABLE, make_images
 from tfcomp.report.report_build import MAKERS
 
-pytestmark = pytest.mark.usefixtures("untraced")
+pytestmark = pytest.mark.usefixtures("untraced", "few_permutations")
 
 RNG = np.random.default_rng(0)
 PARTS = [RNG.normal(size=(size, 16)) for size in (3, 8, 8)]
@@ -102,8 +102,10 @@ def test_rows_are_those_of_the_table(embedded):
     assert held_out["x"].min() == 10
 
 
+@pytest.mark.usefixtures("no_layout")
 def test_a_page_of_embeddings(embedded, tmp_path, monkeypatch):
-    monkeypatch.setattr("tfcomp.figures.exhibits.figure_to_pdf", lambda _: b"")
+    save = "tfcomp.figures.exhibits._save_figure"
+    monkeypatch.setattr(save, lambda *args, **options: b"")
     sections = ["explorer", "representations", "superposition"]
     path = embedded.write_report(tmp_path / "report", sections)
     page = path.read_text("utf-8")
@@ -267,7 +269,7 @@ def test_an_encoder_sees_all_images_of_a_combination():
         )
 
 
-@pytest.mark.usefixtures("few_trees")
+@pytest.mark.usefixtures("few_trees", "no_layout")
 def test_an_autoencoder_in_one_report():
     """A decoder that renders images from latents that are the factors."""
     rows = (INDEX[:, 1:] < 4).all(axis=1)

@@ -381,8 +381,10 @@ def _average_pairs(
     """
     scores = []
     for xx, yy, xy in _list_pairs(g):
-        divisor = np.maximum(combine(xx, yy), _TINY)
-        scores.append(1 - np.abs(xy) / divisor)
+        largest = combine(xx, yy)
+        divisor = np.maximum(largest, _TINY)
+        share = np.abs(xy) / divisor
+        scores.append(1 - share)
     if not scores:
         return np.full(len(g), np.nan)
 

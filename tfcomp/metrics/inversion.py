@@ -113,7 +113,8 @@ def invert_model(
     dataset = analysis.dataset
     grid = dataset.splits.grid
     images = target.images
-    start = grid[_find_nearest(images, analysis.evaluation.images)]
+    outputs = analysis.evaluation.images
+    start = grid[_find_nearest(images, outputs)]
     sources = {MODEL: start}
     conditions = {}
     refined = refine(
@@ -151,7 +152,8 @@ def invert_model(
 
     largest = errors[MODEL].max(axis=1)
     sums = np.bincount(target.rows, weights=largest)
-    return Inversion(rows, sums / np.bincount(target.rows))
+    counts = np.bincount(target.rows)
+    return Inversion(rows, sums / counts)
 
 
 def _find_nearest(images: Array, outputs: Array) -> Array:
@@ -197,7 +199,8 @@ def refine(
         num_columns=len(space) + 1,
     )
     points = start.copy()
-    state = _measure(measure, points, np.arange(len(points)))
+    every_image = np.arange(len(points))
+    state = _measure(measure, points, every_image)
     flat = is_flat(state["metric"])
     if flat.all():
         return None
@@ -240,7 +243,8 @@ def _descend(
         active = np.flatnonzero(is_active)
         if not len(active):
             break
-        trial = _move(space, points[active], direction[active] * scale)
+        change = direction[active] * scale
+        trial = _move(space, points[active], change)
         trial_state = _measure(measure, trial, active)
 
         is_better = trial_state["error"] < state["error"][active]
@@ -259,10 +263,12 @@ def _compute_condition(metric: Array, scale: Array) -> Array:
         metric: Metric tensors, [m, D, D].
         scale: Steps of the factors, [D].
     """
-    eigenvalues = np.linalg.eigvalsh(_scale(metric, scale))
+    scaled = _scale(metric, scale)
+    eigenvalues = np.linalg.eigvalsh(scaled)
     smallest = np.maximum(eigenvalues[:, 0], 0)
     tiny = np.finfo(float).tiny  # where the image does not move at all
-    return smallest / np.maximum(eigenvalues[:, -1], tiny)
+    largest = np.maximum(eigenvalues[:, -1], tiny)
+    return smallest / largest
 
 
 def _trace(
@@ -283,7 +289,8 @@ def _trace(
         A function to the squared `error` [b], the products `slope` [b, D] of
         Jacobian and difference, and the `metric` [b, D, D].
     """
-    targets = tf.constant(images.reshape(len(images), -1), tf.float32)
+    flat_images = images.reshape(len(images), -1)
+    targets = tf.constant(flat_images, tf.float32)
 
     def measure(batch: tf.Tensor) -> StageDict:
         """Compares the images of the model with the true ones."""
@@ -306,7 +313,8 @@ def _trace(
 
 def _measure(measure: StageFn, points: Array, numbers: Array) -> Arrays:
     """Calls a function of `_trace` at points [n, F] for numbered images [n]."""
-    return evaluate_in_batches(measure, np.column_stack([points, numbers]))
+    table = np.column_stack([points, numbers])
+    return evaluate_in_batches(measure, table)
 
 
 def _solve(state: Arrays, scale: Array) -> Array:
@@ -314,7 +322,8 @@ def _solve(state: Arrays, scale: Array) -> Array:
     metric = _scale(state["metric"], scale)
     slope = state["slope"] * scale
     inverse = np.linalg.pinv(metric, rcond=DEAD, hermitian=True)
-    return np.einsum("nde,ne->nd", inverse, slope).clip(-1, 1)
+    steps = np.einsum("nde,ne->nd", inverse, slope)
+    return steps.clip(-1, 1)
 
 
 def _scale(metric: Array, scale: Array) -> Array:
@@ -331,7 +340,8 @@ def _move(space: FactorSpace, points: Array, change: Array) -> Array:
         values = points[:, column] + change[:, number]
         if factor.periodic:
             period = factor.high - factor.low
-            values = factor.low + np.mod(values - factor.low, period)
+            offsets = np.mod(values - factor.low, period)
+            values = factor.low + offsets
         else:
             grid = factor.values()
             values = values.clip(grid[0], grid[-1])
@@ -353,12 +363,15 @@ def count_steps(space: FactorSpace, points: Array, truth: Array) -> Array:
     columns = []
     for factor, values, targets in zip(space, points.T, truth.T, strict=True):
         if factor.categorical:
-            is_same = factor.to_index(values) == factor.to_index(targets)
-            steps = np.where(is_same, 0.0, np.inf)
+            found = factor.to_index(values)
+            asked = factor.to_index(targets)
+            steps = np.where(found == asked, 0.0, np.inf)
         else:
-            steps = np.abs(_place(factor, values) - _place(factor, targets))
+            distances = _place(factor, values) - _place(factor, targets)
+            steps = np.abs(distances)
         if factor.periodic:
-            steps = np.minimum(steps, factor.cycle - steps)
+            way_back = factor.cycle - steps
+            steps = np.minimum(steps, way_back)
         columns.append(steps)
     return np.stack(columns, axis=1)
 
@@ -397,13 +410,15 @@ def _tabulate(
         is_part = mask[target.rows]
         for factor, errors in columns.items():
             part = errors[is_part]
+            is_found = part <= 0.5 + ROUNDING
+            is_near = part <= 1 + ROUNDING
             row: Row = {
                 "source": source,
                 "subset": subset,
                 "level": level,
                 "factor": factor,
-                "found": float(np.mean(part <= 0.5 + ROUNDING)),
-                "near": float(np.mean(part <= 1 + ROUNDING)),
+                "found": float(is_found.mean()),
+                "near": float(is_near.mean()),
                 "error": median_or_none(part),
                 "condition": None,
             }

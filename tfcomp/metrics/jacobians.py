@@ -282,12 +282,18 @@ def find_outside_jacobians(model: keras.Model) -> JacobianFn | None:
     return None
 
 
-def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
+def find_nondifferentiable(
+    model: keras.Model,
+    dataset: Dataset,
+    on_grid: dict[str, Array] | None = None,
+) -> list[str]:
     """Finds stages that move with a factor although the derivative is 0.
 
     Args:
         model: From factors to images.
         dataset: Has the factors and the grid.
+        on_grid: Metric tensors of all stages by derivatives, [n, F, F], at
+            all points of the grid; by default they are computed.
     """
     space = dataset.space
     stages = make_stage_model(model)
@@ -311,7 +317,8 @@ def find_nondifferentiable(model: keras.Model, dataset: Dataset) -> list[str]:
         return []
 
     # Units of a narrow stage may be off at these few points alone.
-    on_grid = evaluate_in_batches(exact, dataset.splits.grid)
+    if on_grid is None:
+        on_grid = evaluate_in_batches(exact, dataset.splits.grid)
     return _list_steps(on_grid, moved)
 
 

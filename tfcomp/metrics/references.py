@@ -103,7 +103,8 @@ def find_nearest(index: Array, candidates: Array, space: FactorSpace) -> Array:
             values, places = np.unique(block[:, column], return_inverse=True)
             others = candidates[:, column, None]
             for number, value in enumerate(values):
-                steps = compute_offsets(others, value, [factor])[:, 0]
+                offsets = compute_offsets(others, value, [factor])
+                steps = offsets[:, 0]
                 # A differing factor is more than all steps.
                 steps += all_steps * (steps > 0)
                 distances[places == number] += steps

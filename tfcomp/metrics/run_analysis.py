@@ -255,7 +255,11 @@ class RunAnalysis(OutputAnalysis):
         if not np.any(flat):
             return []
 
-        stages = jacobians.find_nondifferentiable(self.model, self.dataset)
+        stages = jacobians.find_nondifferentiable(
+            self.model,
+            self.dataset,
+            self._exact_metrics,
+        )
         if stages:
             note = jacobians.describe_nondifferentiable(stages)
             print(f"note: {note}", file=sys.stderr)
@@ -585,7 +589,8 @@ def tabulate_stages(
     table: dict[str, Scores] = {}
     for stage, row in _compute_stages(analysis, metrics).items():
         scores = row | summary[stage]
-        table[stage] = make_scores({name: scores.get(name) for name in names})
+        asked = {name: scores.get(name) for name in names}
+        table[stage] = make_scores(asked)
     return table
 
 

@@ -270,15 +270,18 @@ def compute_projection_r2(target: Array, regressors: Array) -> float:
     Returns:
         R^2 in [0, 1]; NaN if not finite.
     """
-    is_finite = np.isfinite(target).all() and np.isfinite(regressors).all()
-    if not is_finite:
+    has_target = np.isfinite(target).all()
+    has_regressors = np.isfinite(regressors).all()
+    if not has_target or not has_regressors:
         return float("nan")
 
     (unit,) = normalize_outputs(target[None])
     regressors = normalize_outputs(regressors)
     weights, *_ = np.linalg.lstsq(regressors.T, unit, rcond=1e-9)
-    residual = unit - weights @ regressors
-    return float(np.clip(1 - np.sum(residual**2), 0, 1))
+    prediction = weights @ regressors
+    residual = unit - prediction
+    r2 = 1 - np.sum(residual**2)
+    return float(r2.clip(0, 1))
 
 
 def normalize_outputs(rows: Array) -> Array:

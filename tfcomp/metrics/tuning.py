@@ -395,15 +395,19 @@ def _find_local(block: Array, shape: tuple[int, ...]) -> Array:
     if len(shape) != 2:
         return is_local
 
-    maps = block.astype(np.float64).reshape(*shape, -1)
-    distance = np.abs(maps - _find_rest(maps))
-    is_far = distance > distance.max(axis=(0, 1)) / 2
+    values = block.astype(np.float64)
+    maps = values.reshape(*shape, -1)
+    from_rest = maps - _find_rest(maps)
+    distance = np.abs(from_rest)
+    farthest = distance.max(axis=(0, 1))
+    is_far = distance > farthest / 2
     is_local = is_far.any(axis=(0, 1))
     for axis, size in enumerate(shape):
         is_reached = is_far.any(axis=1 - axis)  # [values, units]
         first = is_reached.argmax(axis=0)
-        last = size - 1 - is_reached[::-1].argmax(axis=0)
-        is_local &= last - first + 1 <= size / 2
+        from_end = is_reached[::-1].argmax(axis=0)
+        extent = size - first - from_end
+        is_local &= extent <= size / 2
     return is_local
 
 

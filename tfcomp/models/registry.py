@@ -506,7 +506,7 @@ def evaluate_in_batches(
 
     traced_type = tf.types.experimental.PolymorphicFunction
     if not isinstance(fn, traced_type):
-        fn = tf.function(fn)
+        fn = tf.function(fn, autograph=False)
 
     # Filled batch by batch: joined at the end, they would take twice as much.
     results: dict[str, np.ndarray] = {}

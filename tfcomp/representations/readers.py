@@ -28,6 +28,7 @@ MAX_IMAGES = 20_000  # that a reader is trained on
 CHECKED = 2000  # true images on which it is rated
 USEFUL = 0.9  # accuracy on true images, at least
 NOISE = 0.1  # standard deviation
+BATCH = 256  # images that are read at a time
 Row = dict[str, Any]
 
 
@@ -59,15 +60,17 @@ class Reader:
         Returns:
             Grid indices, [n, F]; -1 in images that are not finite.
         """
-        votes = self.model.predict(
-            images,
-            batch_size=256,
-            verbose=0,
-        )
-        if len(self.space) == 1:
-            votes = [votes]
-        columns = [vote.argmax(axis=1) for vote in votes]
-        readings = np.stack(columns, axis=1)
+        batches = []
+        for start in range(0, len(images), BATCH):
+            batch = images[start : start + BATCH]
+            # `predict` builds a pipeline for each call, which takes longer.
+            votes = self.model.predict_on_batch(batch)
+            if len(self.space) == 1:
+                votes = [votes]
+            columns = [vote.argmax(axis=1) for vote in votes]
+            batches.append(np.stack(columns, axis=1))
+        readings = np.concatenate(batches)
+
         flat = images.reshape(len(images), -1)
         is_finite = np.isfinite(flat).all(axis=1)
         readings[~is_finite] = -1
@@ -287,6 +290,7 @@ def _fit(
     repeats = max(1, repeats)  # of small tables
     images = np.repeat(images, repeats, axis=0)
     index = np.repeat(index, repeats, axis=0)
+    _make_variables(model, images[:1], index[:1])
     stopping = keras.callbacks.LambdaCallback(on_epoch_end=stop)
     model.fit(
         images,
@@ -296,6 +300,27 @@ def _fit(
         verbose=0,
         callbacks=[stopping],
     )
+
+
+def _make_variables(
+    model: keras.Model,
+    images: Array,
+    index: Array,
+) -> None:
+    """Makes what Keras makes in its first step, which is then traced once.
+
+    A traced step that makes variables is traced again for its next call.
+
+    Args:
+        model: The network.
+        images: Some images, [n, H, W, C].
+        index: Grid indices of their factors, [n, F].
+    """
+    labels = list(index.T)
+    votes = model(images)
+    model.optimizer.build(model.trainable_variables)
+    model.compute_loss(None, labels, votes)
+    model.compute_metrics(None, labels, votes)
 
 
 def _rate(
