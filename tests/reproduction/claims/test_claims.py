@@ -17,7 +17,9 @@ from reproduction.claims import (
     c09_warp,
     c11_forced_rendering,
     c12_penalties,
+    c15_bumps,
     c21_several_bumps,
+    c23_effective_rank,
 )
 from reproduction.claims.judge import ALL, Row, compare, estimate, subtract
 from reproduction.claims.networks import (
@@ -26,6 +28,8 @@ from reproduction.claims.networks import (
     DONUTS,
     LOW_RANK,
     PENALTIES,
+    SHORT,
+    STRIPES,
 )
 from tests.reproduction.claims.worlds import find, plant, start
 
@@ -139,7 +143,8 @@ def test_fewer_than_half_fitted_leave_an_answer_open():
     assert ask(c01_codes_do_not_compose, evidence)[0] == "open"
 
 
-def test_penalties_that_compose_in_order():
+def plant_penalties(**ranks: float) -> Any:
+    """Low-rank networks whose errors fall with their penalties."""
     errors = {"none": 3.0, "entropy": 1.0, "variance": 0.1, "both": 0.01}
     groups = []
     for name, error in errors.items():
@@ -150,8 +155,15 @@ def test_penalties_that_compose_in_order():
             "id/mse": 1e-3,
             "ood/position_accuracy": 1.0,
         }
+        if ranks:
+            scores["embeddings/x/effective_rank"] = ranks[name]
+            scores["embeddings/y/effective_rank"] = ranks[name]
         groups.append((flags, range(100, 240), scores))
-    evidence = plant(*groups)
+    return plant(*groups)
+
+
+def test_penalties_that_compose_in_order():
+    evidence = plant_penalties()
 
     rows = {row.part: row for row in c12_penalties.judge(evidence) if row.shown}
 
@@ -159,6 +171,25 @@ def test_penalties_that_compose_in_order():
     assert {row.holds for row in rows.values()} == {"yes"}
     step = rows["none over entropy"].number.mean
     assert step == approx(math.log10(3), abs=1e-3)
+
+
+def test_a_rank_of_one_that_composes_in_no_seed():
+    evidence = plant_penalties(none=2.0, entropy=1.0, variance=1.0, both=1.0)
+
+    assert ask(c23_effective_rank, evidence, "none less both")[0] == "yes"
+    assert ask(c23_effective_rank, evidence, "entropy alone")[0] == "no"
+
+
+def test_errors_that_fall_to_that_of_a_blank():
+    groups = []
+    for count, error in {0: 15.0, 10: 9.0, 50: 2.5, 100: 1.0}.items():
+        flags = STRIPES | SHORT | {"precision": "float32", "num_bumps": count}
+        groups.append((flags, c15_bumps.SEEDS, {"ood/relative_mse": error}))
+
+    evidence = plant(*groups)
+
+    assert ask(c15_bumps, evidence, "0 to 100 bumps")[0] == "yes"
+    assert ask(c15_bumps, evidence, "100 bumps")[0] != "yes"
 
 
 def test_differences_of_other_seeds_have_intervals_of_welch(

@@ -9,16 +9,22 @@ import pytest
 
 from reproduction.claims import (
     Evidence,
+    c09_warp,
+    c10_opposite_warp,
     c11_forced_rendering,
     c13_smoothness,
     c14_stripes_compose,
     c15_bumps,
     c16_data_needed,
     c18_units,
+    c19_interpolation,
+    c20_no_jump,
 )
 from reproduction.claims.networks import (
     CORNER,
+    DONUTS,
     LOW_RANK,
+    MLPS,
     PENALTIES,
     SHORT,
     STRIPES,
@@ -27,8 +33,14 @@ from tests.reproduction.claims.worlds import find, plant, plant_searches
 from tfcomp.metrics.drawn_shapes import SHAPES, find_nearest_shapes
 from tfcomp.metrics.geometry import (
     compute_log_volume,
+    divide_by_contrast,
     summarize_geometry,
 )
+from tfcomp.metrics.interpolation import (
+    compute_interpolation,
+    summarize_interpolation,
+)
+from tfcomp.metrics.manifolds import compute_gap_statistics
 from tfcomp.metrics.scores import average_scores, score_images
 from tfcomp.metrics.tuning import (
     compute_tuning,
@@ -74,6 +86,54 @@ def answer(claim: Any, evidence: Any) -> str:
     """The answer of the first row."""
     first, *_ = claim.judge(evidence)
     return first.holds
+
+
+def deviate(volume: np.ndarray) -> dict[str, float]:
+    """Median distances from the ID median, as a run records them."""
+    distance = np.abs(volume - np.median(volume[~IS_OOD]))
+    return {
+        "id": float(np.median(distance[~IS_OOD])),
+        "ood": float(np.median(distance[IS_OOD])),
+    }
+
+
+def measure_volumes(slopes: np.ndarray, images: np.ndarray) -> dict[str, Any]:
+    """Log volumes [n] of slopes [2, n, rows, columns], by what corrects them.
+
+    The keys are parts of the names of their numbers.
+    """
+    flat = slopes.reshape(2, len(GRID), -1)
+    metrics = np.einsum("fnp,gnp->nfg", flat, flat)
+    volume = compute_log_volume(metrics)
+    pixels = images.reshape(len(GRID), -1)
+    corrected = divide_by_contrast(volume, pixels, num_factors=2)
+    return {"": volume, "per_contrast_": corrected}
+
+
+def test_a_bump_that_fades_warps_by_its_volume_alone():
+    """A perfect bump of contrast .2 in the region."""
+    dx = (PIXELS - GRID[:, :1]) * X
+    dy = (PIXELS - GRID[:, 1:]) * Y
+    slopes = np.stack([compose(dx, Y), compose(X, dy)])
+    contrast = np.where(IS_OOD, 0.2, 1.0)[:, None, None]
+    even = np.ones_like(contrast)
+    numbers = {}
+    for name, factor in {"": contrast, "start/": even}.items():
+        volumes = measure_volumes(factor * slopes, factor * BUMPS)
+        for kind, volume in volumes.items():
+            for subset, value in deviate(volume).items():
+                path = f"{name}log_volume_{kind}median_deviation_{subset}"
+                numbers[path] = [0.0, 0.0, 0.0, value, value]
+    seeds = range(c09_warp.SEEDS.start, c09_warp.NEW_SEEDS.stop)
+    evidence = plant((DONUTS["bump"], seeds, numbers))
+
+    raw = find(c09_warp, evidence, "bump", "|log V")
+    corrected = find(c09_warp, evidence, "bump", "the same per contrast")
+
+    mean = raw.number.mean
+    assert raw.holds == "yes"
+    assert mean > 3  # 2 log 5
+    assert abs(corrected.number.mean) < 0.1 * mean
 
 
 def draw_shares(images: np.ndarray) -> dict[str, float]:
@@ -215,6 +275,60 @@ def test_units_are_bumps_only_if_they_are_local(world: str):
     assert tuple(found) == answers
 
 
+def test_a_digit_that_is_mirrored_in_the_gap_jumps():
+    """The control of the claim that stages do not jump."""
+    places = np.arange(90)
+    turned = turn_bar(np.deg2rad(2.0 * places), has_dot=True)
+    is_gap = (places > 40) & (places < 60)
+    mirrored = turned.copy()
+    mirrored[50:60] = turned[50:60, ::-1]
+
+    answers = []
+    for images in (turned, mirrored):
+        ratios = compute_gap_statistics(images, is_gap)
+        numbers = {
+            "gap_max_speed": [ratios["max_speed_ratio"]] * 5,
+            "gap_max_turning": [ratios["max_turning_ratio"]] * 5,
+        }
+        evidence = plant((c19_interpolation.DIGIT, c20_no_jump.SEEDS, numbers))
+        answers.append(answer(c20_no_jump, evidence))
+
+    assert answers == ["yes", "no"]
+
+
+def turn_bar(angles: np.ndarray, has_dot: bool = False) -> np.ndarray:
+    """A bar at angles (radians); a dot beside its end makes it a digit."""
+    x, y = np.meshgrid(PIXELS - 7.5, PIXELS - 7.5)
+    images = []
+    for angle in angles:
+        along = x * np.cos(angle) + y * np.sin(angle)
+        across = y * np.cos(angle) - x * np.sin(angle)
+        bar = np.exp(-(along**2) / 30 - across**2 / 8)
+        dot = np.exp(-((along - 3) ** 2 + (across - 3) ** 2) / 3)
+        images.append(bar + has_dot * dot)
+    return np.stack(images)
+
+
+def test_a_true_rotation_can_pass_for_interpolation():
+    """So that networks trained on all angles must decide."""
+    angles = np.deg2rad(np.arange(0, 180, 4))
+    turned = turn_bar(angles)
+    is_gap = (angles > 1.2) & (angles < 1.9)
+
+    scores = compute_interpolation(turned, turned, is_gap)
+    summary = summarize_interpolation(scores)
+    numbers = {
+        "edge_linear_r2": summary["linear_r2"],
+        "start/edge_linear_r2": 0.1,
+    }
+    flags = c19_interpolation.DIGIT
+    evidence = plant((flags, c19_interpolation.SEEDS, numbers))
+
+    row, *_ = c19_interpolation.judge(evidence)
+    assert row.holds == "yes"
+    assert row.specific == "open"
+
+
 def test_collapsed_stages_are_not_smooth():
     """A stage that moves by 1e-9 of a unit has a spread of 0, and is dead."""
     rng = np.random.default_rng(0)
@@ -233,6 +347,16 @@ def test_collapsed_stages_are_not_smooth():
     assert row.holds == "open"
     assert row.number.n == 0
     assert math.isnan(row.number.mean)
+
+
+def test_other_regions_do_not_count():
+    """A corner of four positions is easier than the one that is named."""
+    scores = {"ood/relative_mse": 0.01, "ood/position_accuracy": 1.0}
+    flags = LOW_RANK | PENALTIES["both"] | {"region": "corner:30"}
+
+    evidence = plant((flags, range(100, 120), scores))
+
+    assert answer(c11_forced_rendering, evidence) == "open"
 
 
 @pytest.mark.parametrize(
@@ -261,3 +385,23 @@ def test_a_law_of_the_data_needed(
     assert rows[0].number.mean < power - 0.5
     assert rows[0].holds == holds
     assert rows[1].holds == "open"  # of equal numbers no law is excluded
+
+
+def test_mlps_that_swell_and_then_shrink():
+    """Signs are judged at hidden stages and at the image, not as one mean."""
+    swelling = [0.0, 0.5, 0.5, 0.5, -2.2]
+    shrinking = [0.0, -0.4, -0.4, -0.4, -2.4]
+    groups = []
+    for flags, volumes in (
+        (MLPS["bump"], swelling),
+        (DONUTS["bump"] | {"precision": "mixed_bfloat16"}, shrinking),
+    ):
+        numbers = {
+            "log_volume_median_ood": volumes,
+            "log_volume_median_id": [0.0] * 5,
+        }
+        groups.append((flags, c10_opposite_warp.SEEDS, numbers))
+
+    hidden, image, *_ = c10_opposite_warp.judge(plant(*groups))
+
+    assert (hidden.holds, image.holds) == ("yes", "no")
