@@ -16,14 +16,15 @@ from tests.sweeps.pool_here import PoolHere
 from tfcomp.config.run_flags import SHIPPED
 
 # Pages that are read one after the other, in one folder: the tutorial on the
-# donut begins with the run of the start page.
+# donut begins with the run of the start page. Of two processes one gets the
+# README and the first two, which takes as long as the others.
 READINGS = [
-    ["docs/index.md", "docs/tutorials/donut.md"],
     ["docs/tutorials/own_parts.md"],
+    ["docs/claims.md"],
     ["docs/tutorials/embeddings.md"],
     ["docs/tutorials/own_data.md"],
     ["docs/tutorials/samples.md"],
-    ["docs/claims.md"],
+    ["docs/index.md", "docs/tutorials/donut.md"],
 ]
 # The README's first command begins with the installation.
 INSTALLATION = re.compile(
