@@ -129,6 +129,12 @@ def test_help_of_a_part_has_its_flags(
     assert short <= listed
 
 
+def test_full_help_has_every_flag(capsys: pytest.CaptureFixture):
+    train.main(["train", "--helpfull"])
+    listed = list_helped(capsys.readouterr().out)
+    assert listed - {"flagfile"} == set(train.define_flags())
+
+
 def test_help_without_a_network_has_flags_of_data(
     capsys: pytest.CaptureFixture,
 ):
