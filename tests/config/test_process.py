@@ -31,6 +31,10 @@ with start_tensorflow():
     import keras, tensorflow as tf
 import tfcomp.layers
 keras.models.load_model(sys.argv[1])
+known = {*keras.saving.get_custom_objects()}
+from tfcomp.models.loading import import_layers
+import_layers()
+assert known == {*keras.saving.get_custom_objects()}, "layers are missing"
 config = keras.config
 print(config.backend(), config.image_data_format(), config.floatx())
 tf.config.list_physical_devices = lambda kind="": [0] * (kind == "GPU")

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from pytest import approx
 
 import tfcomp
@@ -52,6 +53,14 @@ def test_readings_are_compared_around_a_period():
     is_right = reader.match(readings, points, steps=1)
 
     assert is_right.tolist() == [[True, False], [False, True]]
+
+
+def test_images_of_all_batches_are_read(reader):
+    images = np.tile(TABLE.draw(INDEX[:40]), (13, 1, 1, 1))
+
+    readings = reader.read(images)
+
+    assert_array_equal(readings, np.tile(reader.read(images[:40]), (13, 1)))
 
 
 def test_true_images_are_read(reader):
